@@ -1,0 +1,1 @@
+"""unspool: a Recursive Language Model engine."""

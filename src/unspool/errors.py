@@ -1,0 +1,106 @@
+"""The tree of errors. Only misuse raises out of a run: a failed node or sub-call is data.
+
+::
+
+    UnspoolError
+    ├── ConfigError (ValueError)     a setting is wrong; says what to set
+    │   ├── NoModelFound             no key, no server, no local model; names the ways out
+    │   └── UnknownModel             no such provider, model or profile; lists the known ones
+    ├── ContextError (ValueError)    the context cannot be read or handed over; names it
+    ├── SandboxError
+    │   ├── SandboxUnavailable       this machine cannot harden; says what to do
+    │   └── SandboxLost              the REPL's processes are gone and could not be restarted
+    ├── ModelError                   one model call failed for good; carries a FailureKind
+    └── HostCallError                what a host call raises inside a cell (never leaves a run)
+
+>>> ModelError("timeout", "no reply within 60 s", model="openai:gpt-5-mini").kind
+'timeout'
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .types import FailureKind
+
+RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connection", "server"})
+
+
+class UnspoolError(Exception):
+    """Base of all errors of this package."""
+
+
+class ConfigError(UnspoolError, ValueError):
+    """A setting is wrong. The message names it and says what to do."""
+
+
+class NoModelFound(ConfigError):
+    """No model was named and none could be found."""
+
+
+class UnknownModel(ConfigError):
+    """No such provider, model or profile. The message lists the known ones."""
+
+
+class ContextError(UnspoolError, ValueError):
+    """The context cannot be read or handed to the sandbox. The message names what and why."""
+
+
+class SandboxError(UnspoolError):
+    """The sandbox failed, not the code in it."""
+
+
+class SandboxUnavailable(SandboxError):
+    """This machine cannot give the protections of the chosen sandbox."""
+
+
+class SandboxLost(SandboxError):
+    """The processes of a REPL are gone and it could not be restarted."""
+
+
+class ModelError(UnspoolError):
+    """One model call failed for good.
+
+    ``retryable`` says whether sending the same request again may help; ``retry_after`` is what
+    the server asked for, in seconds.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        model: str = "",
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+        self.message = message
+        self.model = model
+        self.retry_after = retry_after
+        self.retryable = kind in RETRYABLE if retryable is None else retryable
+
+    @property
+    def fatal(self) -> bool:
+        """Whether every further call to this model would fail the same way."""
+        return self.kind == "auth"
+
+
+class HostCallError(UnspoolError):
+    """Raised by the host's side of a host call; becomes an exception of the named type in the cell.
+
+    ``failure`` is set for ``LLMError`` and gives its kind.
+    """
+
+    def __init__(
+        self,
+        type: Literal["LLMError", "AnswerRefused", "ToolError", "TypeError", "ValueError"],
+        message: str,
+        *,
+        failure: FailureKind | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.type = type
+        self.message = message
+        self.failure: FailureKind | None = failure

@@ -1,0 +1,83 @@
+"""The seam to language models: what the engine asks of one, and what it gets back.
+
+Contract of :class:`Model`:
+
+- ``complete`` sends one request once and returns one reply. It does not retry, does not queue and
+  does not cap concurrency: :class:`unspool.models.calls.Caller` does, for every model alike.
+- It raises :class:`unspool.errors.ModelError` and nothing else for a failed call.
+- Cancelling the task that awaits ``complete`` stops the request: the connection is closed.
+- Usage is normalised as in :class:`unspool.types.Usage`; cost is ``None`` where no price is known.
+- ``close`` frees connections and processes; calling it twice is fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from ..types import Finish, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. ``None`` leaves the choice to the provider. ``timeout`` is in seconds.
+
+    ``schema`` is a JSON schema that the reply has to fit, given to providers that can enforce it.
+    ``choices`` asks for exactly one of these texts; models that can constrain do, others are
+    checked by the caller.
+    """
+
+    messages: tuple[Message, ...]
+    max_tokens: int | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    schema: Mapping[str, object] | None = None
+    choices: tuple[str, ...] = ()
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """One reply. ``code`` holds code that came inside provider tool calls, in order."""
+
+    text: str
+    finish: Finish
+    usage: Usage
+    model: str  # the model that served it, as the provider names it
+    thinking: str = ""
+    code: tuple[str, ...] = ()
+    cost: float | None = None  # US dollars; 0.0 for a model on this machine
+    seconds: float = 0.0
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model before it is called. Sizes in tokens."""
+
+    name: str  # "provider:model", the name used in settings, events and the REPL
+    profile: str = "frontier"  # the prompts that suit it
+    window: int | None = None
+    max_output: int | None = None
+    parallel: int | None = None  # requests it serves at once, where that is fixed (local slots)
+
+
+class Model(Protocol):
+    """A language model. See the module docstring for the contract."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    async def complete(self, request: ModelRequest) -> ModelReply: ...
+
+    async def close(self) -> None: ...

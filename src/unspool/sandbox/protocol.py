@@ -1,0 +1,132 @@
+"""The seam to sandboxes: a REPL that runs model-written code and can call back.
+
+Contract of :class:`Sandbox` and :class:`Repl`:
+
+- ``open`` makes one REPL for one node, with the context bound and the functions of the REPL
+  contract in its namespace. Two REPLs share nothing that one could see of the other.
+- ``execute`` runs one cell and always returns a :class:`CellResult`: an exception, a hang, a crash
+  or a memory kill in the cell is data. ``seconds`` limits the cell's own time; the clock stands
+  still while at least one host call is open. It raises :class:`unspool.errors.SandboxLost` only
+  when the REPL is gone for good. Cancelling it stops the cell (interrupt, then kill and roll back).
+- ``on_call`` is awaited on the host's loop for every host call, several at a time. It may raise
+  :class:`unspool.errors.HostCallError`, which becomes an exception in the cell.
+- What comes out of a REPL is hostile: it is checked for size, depth and ids, and never unpickled.
+- ``close`` ends every process of the REPL (or of the sandbox); calling it twice is fine.
+
+Host calls by name (arguments already normalised by the worker, aliases resolved):
+
+=====================  ==========================================================================
+``llm_query``          args (prompt,), kwargs model, schema → str or parsed value
+``llm_query_batched``  args (prompts,), kwargs model, schema, on_error → list of str | FailedCall
+``classify``           args (items, labels), kwargs examples, model → list of str | FailedCall
+``rlm_query``          args (query,), kwargs context, schema → the child's answer
+``rlm_query_batched``  args (queries,), kwargs contexts, schema → list
+``budget``             → dict of what is left
+``submit``             args (value,), kwargs printed (int: characters the cell has printed so
+                       far), variable (str | None: the text names a variable of that name),
+                       via (str: the alias used) → HostReply(end=True), or AnswerRefused
+``draft``              args (name, value): the best draft, asked for by the engine
+any tool's name        args, kwargs as the code gave them
+=====================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ..types import CellError, CellOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """One call from code in a REPL to the host. Values are plain data, decoded and bounded."""
+
+    name: str
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=lambda: dict[str, object]())
+
+
+@dataclass(frozen=True, slots=True)
+class HostReply:
+    """The host's reply. ``end`` ends the cell at once (an accepted answer)."""
+
+    value: object = None
+    end: bool = False
+
+
+OnCall = Callable[[HostCall], Awaitable[HostReply]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplSpec:
+    """What a REPL is opened with.
+
+    ``shown`` is the number of characters of a cell's output that are kept (about two thirds from
+    its head, the rest from its tail). ``memory`` is in bytes; ``None`` is half of what is free.
+    """
+
+    context: object
+    tools: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()  # import statements run before the first cell, e.g. "import re"
+    memory: int | None = None
+    shown: int = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """What became of one cell.
+
+    ``outcome``: ``ok``; ``error`` (an exception; variables kept); ``submitted``; ``interrupted``
+    (stopped at its limit; variables kept); ``rolled_back`` (killed or crashed; everything is as it
+    was before the cell); ``restarted`` (the REPL had to begin anew with the context alone).
+    """
+
+    outcome: CellOutcome
+    output: str = ""
+    printed: int = 0  # characters printed in all
+    omitted: int = 0  # characters of them not in ``output``
+    error: CellError | None = None
+    notes: tuple[str, ...] = ()  # for the model: names restored, what was lost, why it was stopped
+    seconds: float = 0.0
+    own_seconds: float = 0.0
+
+
+class Repl(Protocol):
+    """One node's REPL. See the module docstring for the contract."""
+
+    async def execute(self, code: str, *, seconds: float) -> CellResult: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """One protection, as ``unspool doctor`` shows it."""
+
+    name: str  # a stable id, e.g. "network"
+    holds: bool
+    how: str  # what enforces it, or why it does not hold
+    meaning: str  # in words a user understands
+
+
+Tier = Literal["namespaces", "landlock", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReport:
+    """What a sandbox gives on this machine. ``tier`` None: it cannot run here."""
+
+    name: str
+    tier: Tier | None
+    protections: tuple[Protection, ...]
+    advice: str = ""
+
+
+class Sandbox(Protocol):
+    """A maker of REPLs. See the module docstring for the contract."""
+
+    async def open(self, spec: ReplSpec, on_call: OnCall) -> Repl: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,204 @@
+"""The vocabulary: small frozen dataclasses and the closed sets of words.
+
+Contract: nothing here does I/O or imports another room. A number that is not known is ``None``,
+never 0. Tokens are counted once: ``input_tokens`` includes cached tokens and ``output_tokens``
+includes reasoning tokens, whatever the provider's own convention is.
+
+>>> a = Usage(calls=1, input_tokens=10, output_tokens=2)
+>>> (a + Usage(calls=1, calls_unmeasured=1)).input_tokens
+10
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Status = Literal["answered", "budget", "partial", "failed", "cancelled"]
+Role = Literal["root", "sub"]
+Finish = Literal["stop", "length", "tool", "filter", "other"]
+CellOutcome = Literal["ok", "error", "submitted", "interrupted", "rolled_back", "restarted"]
+FailureKind = Literal[
+    "auth",  # 401/403: fatal for the run, never retried
+    "rate_limit",  # 429 that outlasted the retries
+    "timeout",  # no complete reply within the call's time
+    "connection",  # refused, reset or cut
+    "server",  # 5xx, or a body that is not what the API promises
+    "bad_request",  # 400/404/422: the request itself is wrong
+    "too_long",  # larger than the model's window; refused before it is sent where the window is known
+    "unknown_model",
+    "empty",  # a reply without any text
+    "schema",  # the reply does not fit the wanted schema
+    "budget",  # refused before it was sent: a limit of the budget is reached
+    "cancelled",
+    "child",  # a child node ended without an answer
+]
+
+
+def _plus(a: int | None, b: int | None) -> int | None:
+    if a is None:
+        return b
+    return a if b is None else a + b
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call or the sum over several. ``None`` where no call reported the figure.
+
+    ``calls_unmeasured`` counts the calls whose provider reported no usage: where it is not 0,
+    the sums are lower bounds.
+    """
+
+    calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    calls_unmeasured: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            _plus(self.input_tokens, other.input_tokens),
+            _plus(self.output_tokens, other.output_tokens),
+            _plus(self.cached_tokens, other.cached_tokens),
+            _plus(self.reasoning_tokens, other.reasoning_tokens),
+            self.calls_unmeasured + other.calls_unmeasured,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    """One failed item of a batch: falsy data, never a string among the answers.
+
+    In the REPL its twin refuses to be turned into text, so that it cannot slip into an answer.
+    """
+
+    kind: FailureKind
+    message: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class CellError:
+    """What a cell raised: type name, message, and a short traceback that ends at the failed line."""
+
+    type: str
+    message: str
+    traceback: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubCall:
+    """One model call made from code, or one item of a batch."""
+
+    id: int
+    node: str
+    turn: int
+    cell: int
+    batch: int | None  # id of the batch it belongs to
+    index: int  # place in the batch
+    role: Role
+    model: str
+    prompt: str
+    reply: str | None = None
+    error: FailedCall | None = None
+    finish: Finish | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None  # US dollars
+    seconds: float | None = None
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CellRun:
+    """One code block as it ran."""
+
+    number: int
+    code: str
+    outcome: CellOutcome | None = None  # None: still running, or the run was stopped in it
+    output: str = ""  # what the model was shown: head and tail, the cut named
+    omitted: int = 0  # characters left out of ``output``
+    error: CellError | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float | None = None  # wall time
+    own_seconds: float | None = None  # without the time host calls were open
+    sub_calls: tuple[SubCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One model reply, the cells in it and what they printed."""
+
+    number: int
+    text: str | None = None
+    thinking: str = ""
+    cells: tuple[CellRun, ...] = ()
+    hints: tuple[str, ...] = ()
+    finish: Finish | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    seconds: float | None = None
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One RLM in the tree of a run. The root's id is ``"0"``, its children's ``"0.1"``, ``"0.2"``."""
+
+    id: str
+    parent: str | None
+    depth: int
+    query: str
+    context: str  # the description the model saw
+    status: Status | None = None
+    reason: str = ""
+    turns: tuple[Turn, ...] = ()
+    children: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLine:
+    """What one model in one role was paid for, over the whole tree. ``cost`` in US dollars."""
+
+    role: Role
+    model: str
+    usage: Usage
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One question answered over one context.
+
+    ``answer`` is the submitted value, or the best draft where ``status`` is ``budget`` or
+    ``partial`` (then ``draft`` says where it came from), else ``None``. ``cost`` is ``None`` as
+    soon as the price of one call is not known. ``trace`` is the root node.
+    """
+
+    id: str
+    query: str
+    answer: object
+    status: Status
+    reason: str
+    draft: str | None  # where a draft answer came from, e.g. "variable result"
+    model: str
+    sub_model: str
+    usage: Usage
+    cost: float | None
+    ledger: tuple[LedgerLine, ...]
+    turns: int  # turns of the root node
+    sub_calls: int  # sub-calls of the whole tree, failed ones included
+    seconds: float
+    notes: tuple[str, ...]
+    trace: Node
+
+    def __str__(self) -> str:
+        return "" if self.answer is None else str(self.answer)
+
+
+Settings = Mapping[str, str | int | float | None]
