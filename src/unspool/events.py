@@ -1,0 +1,262 @@
+"""The events of a run: the only source for the trace, the CLI, the viewer, telemetry and resume.
+
+Contract: every event is immutable, carries its place (``node``, ``turn``, ``cell``) by number, and
+is stamped by the :class:`EventLog` with ``seq`` (1, 2, … without gaps within a run) and ``time``
+(Unix seconds). ``VERSION`` rises when a field changes its meaning; new fields come with a default.
+The table of events is in ``docs/design.md``.
+
+>>> log = EventLog("r1", clock=lambda: 5.0)
+>>> log.emit(TurnStarted(node="0", turn=1))
+>>> log.events[0].seq, log.events[0].time, log.events[0].kind
+(1, 5.0, 'turn.started')
+"""
+
+from __future__ import annotations
+
+import time as _time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import ClassVar
+
+from .types import (
+    CellError,
+    CellOutcome,
+    FailedCall,
+    Finish,
+    LedgerLine,
+    Role,
+    Status,
+    Usage,
+)
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events; ``kind`` is the name in the journal."""
+
+    kind: ClassVar[str] = ""
+    seq: int = 0
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    kind: ClassVar[str] = "run.started"
+    run: str
+    query: str
+    model: str
+    sub_model: str
+    profile: str
+    context: str  # the description, constant in size
+    settings: Mapping[str, str | int | float | None] = field(
+        default_factory=lambda: dict[str, str | int | float | None]()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStarted(Event):
+    kind: ClassVar[str] = "node.started"
+    node: str
+    parent: str | None
+    depth: int
+    query: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted(Event):
+    kind: ClassVar[str] = "turn.started"
+    node: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReplied(Event):
+    """The reply of the root model (of a node's own model) in a turn."""
+
+    kind: ClassVar[str] = "model.replied"
+    node: str
+    turn: int
+    role: Role
+    model: str
+    text: str
+    thinking: str
+    code: tuple[str, ...]
+    finish: Finish
+    usage: Usage
+    cost: float | None
+    seconds: float
+    retries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellStarted(Event):
+    kind: ClassVar[str] = "cell.started"
+    node: str
+    turn: int
+    cell: int  # counts through the node, from 1
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellEnded(Event):
+    kind: ClassVar[str] = "cell.ended"
+    node: str
+    turn: int
+    cell: int
+    outcome: CellOutcome
+    output: str
+    printed: int
+    omitted: int
+    error: CellError | None
+    notes: tuple[str, ...]
+    seconds: float
+    own_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStarted(Event):
+    kind: ClassVar[str] = "batch.started"
+    node: str
+    turn: int
+    cell: int
+    batch: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted(Event):
+    """A sub-call was asked for. ``batch`` is None for a single one."""
+
+    kind: ClassVar[str] = "call.started"
+    node: str
+    turn: int
+    cell: int
+    call: int  # counts through the run, from 1
+    batch: int | None
+    index: int
+    role: Role
+    model: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnded(Event):
+    """A sub-call's reply, or its typed failure (``error``)."""
+
+    kind: ClassVar[str] = "call.ended"
+    node: str
+    call: int
+    model: str
+    reply: str | None
+    error: FailedCall | None
+    finish: Finish | None
+    usage: Usage
+    cost: float | None
+    seconds: float
+    retries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hinted(Event):
+    """The engine told the model something: nothing to run, a repeat, a skipped block, a last turn."""
+
+    kind: ClassVar[str] = "hint"
+    node: str
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRefused(Event):
+    kind: ClassVar[str] = "answer.refused"
+    node: str
+    turn: int
+    cell: int
+    value: object
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerAccepted(Event):
+    kind: ClassVar[str] = "answer.accepted"
+    node: str
+    turn: int
+    cell: int
+    value: object
+    via: str  # the name it was submitted by: submit, FINAL, FINAL_VAR, SUBMIT, answer
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEnded(Event):
+    kind: ClassVar[str] = "node.ended"
+    node: str
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(Event):
+    """The last event of a run: all that a :class:`unspool.types.Run` has besides its trace."""
+
+    kind: ClassVar[str] = "run.ended"
+    run: str
+    status: Status
+    reason: str
+    answer: object
+    draft: str | None
+    usage: Usage
+    cost: float | None
+    ledger: tuple[LedgerLine, ...]
+    turns: int
+    sub_calls: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+EVENTS: tuple[type[Event], ...] = (
+    RunStarted,
+    NodeStarted,
+    TurnStarted,
+    ModelReplied,
+    CellStarted,
+    CellEnded,
+    BatchStarted,
+    CallStarted,
+    CallEnded,
+    Hinted,
+    AnswerRefused,
+    AnswerAccepted,
+    NodeEnded,
+    RunEnded,
+)
+
+
+def as_record(event: Event) -> dict[str, object]:
+    """The event as a flat mapping with its kind and version; nested values stay dataclasses."""
+    record: dict[str, object] = {"v": VERSION, "kind": event.kind}
+    for f in fields(event):
+        record[f.name] = getattr(event, f.name)
+    return record
+
+
+class EventLog:
+    """Stamps the events of one run, keeps them, and hands each to the listeners in order."""
+
+    def __init__(self, run: str, *, clock: Callable[[], float] = _time.time) -> None:
+        self.run = run
+        self.events: list[Event] = []
+        self._clock = clock
+        self._listeners: list[Callable[[Event], None]] = []
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        self._listeners.append(listener)
+
+    def emit(self, event: Event) -> None:
+        event = replace(event, seq=len(self.events) + 1, time=self._clock())
+        self.events.append(event)
+        for listener in self._listeners:
+            listener(event)

@@ -1,0 +1,166 @@
+"""Folds the events of a run into its :class:`unspool.types.Run`: the tree of nodes, turns and cells.
+
+Contract: events in the order of their ``seq``; a run that is still going, or was cut, folds into
+what is known so far (``outcome`` and ``status`` are then ``None``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from . import events as ev
+from .types import CellRun, Node, Run, SubCall, Turn
+
+
+@dataclass(slots=True)
+class _OpenTurn:
+    turn: Turn
+    cells: dict[int, CellRun] = field(default_factory=dict)
+    calls: dict[int, list[int]] = field(default_factory=dict)  # cell -> ids of its sub-calls
+
+
+@dataclass(slots=True)
+class _OpenNode:
+    node: Node
+    turns: dict[int, _OpenTurn] = field(default_factory=dict)
+
+
+class TraceBuilder:
+    """Takes events one by one; :meth:`root` gives the tree at any moment."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, _OpenNode] = {}
+        self._calls: dict[int, SubCall] = {}
+
+    def add(self, event: ev.Event) -> None:
+        match event:
+            case ev.NodeStarted():
+                self._nodes[event.node] = _OpenNode(
+                    Node(event.node, event.parent, event.depth, event.query, event.context)
+                )
+            case ev.NodeEnded():
+                open_node = self._nodes[event.node]
+                open_node.node = replace(open_node.node, status=event.status, reason=event.reason)
+            case ev.TurnStarted():
+                self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn))
+            case ev.ModelReplied():
+                turn = self._nodes[event.node].turns[event.turn]
+                turn.turn = replace(
+                    turn.turn,
+                    text=event.text,
+                    thinking=event.thinking,
+                    finish=event.finish,
+                    usage=event.usage,
+                    cost=event.cost,
+                    seconds=event.seconds,
+                    retries=event.retries,
+                )
+            case ev.Hinted():
+                turn = self._nodes[event.node].turns[event.turn]
+                turn.turn = replace(turn.turn, hints=(*turn.turn.hints, event.text))
+            case ev.CellStarted() | ev.CellEnded():
+                self._cell(event)
+            case ev.CallStarted() | ev.CallEnded():
+                self._call(event)
+            case _:
+                return  # the others add nothing to the tree
+
+    def _cell(self, event: ev.CellStarted | ev.CellEnded) -> None:
+        cells = self._nodes[event.node].turns[event.turn].cells
+        if isinstance(event, ev.CellStarted):
+            cells[event.cell] = CellRun(event.cell, event.code)
+            return
+        cells[event.cell] = replace(
+            cells[event.cell],
+            outcome=event.outcome,
+            output=event.output,
+            omitted=event.omitted,
+            error=event.error,
+            notes=event.notes,
+            seconds=event.seconds,
+            own_seconds=event.own_seconds,
+        )
+
+    def _call(self, event: ev.CallStarted | ev.CallEnded) -> None:
+        if isinstance(event, ev.CallStarted):
+            self._calls[event.call] = SubCall(
+                event.call,
+                event.node,
+                event.turn,
+                event.cell,
+                event.batch,
+                event.index,
+                event.role,
+                event.model,
+                event.prompt,
+            )
+            turn = self._nodes[event.node].turns[event.turn]
+            turn.calls.setdefault(event.cell, []).append(event.call)
+            return
+        self._calls[event.call] = replace(
+            self._calls[event.call],
+            model=event.model,
+            reply=event.reply,
+            error=event.error,
+            finish=event.finish,
+            usage=event.usage,
+            cost=event.cost,
+            seconds=event.seconds,
+            retries=event.retries,
+        )
+
+    def _turn(self, open_turn: _OpenTurn) -> Turn:
+        cells = tuple(
+            replace(cell, sub_calls=tuple(self._calls[i] for i in open_turn.calls.get(cell.number, ())))
+            for cell in open_turn.cells.values()
+        )
+        return replace(open_turn.turn, cells=cells)
+
+    def _freeze(self, node_id: str) -> Node:
+        open_node = self._nodes[node_id]
+        children = tuple(
+            self._freeze(other) for other, n in self._nodes.items() if n.node.parent == node_id
+        )
+        turns = tuple(self._turn(t) for t in open_node.turns.values())
+        return replace(open_node.node, turns=turns, children=children)
+
+    def root(self) -> Node:
+        return self._freeze("0")
+
+
+def run_from_events(events: Iterable[ev.Event]) -> Run:
+    """The :class:`Run` that a complete list of events tells of.
+
+    Raises ``ValueError`` where the first or the last event is missing.
+    """
+    builder = TraceBuilder()
+    started: ev.RunStarted | None = None
+    ended: ev.RunEnded | None = None
+    for event in events:
+        if isinstance(event, ev.RunStarted):
+            started = event
+        elif isinstance(event, ev.RunEnded):
+            ended = event
+        else:
+            builder.add(event)
+    if started is None or ended is None:
+        raise ValueError("the events of a run begin with run.started and end with run.ended")
+    return Run(
+        id=ended.run,
+        query=started.query,
+        answer=ended.answer,
+        status=ended.status,
+        reason=ended.reason,
+        draft=ended.draft,
+        model=started.model,
+        sub_model=started.sub_model,
+        usage=ended.usage,
+        cost=ended.cost,
+        ledger=ended.ledger,
+        turns=ended.turns,
+        sub_calls=ended.sub_calls,
+        seconds=ended.seconds,
+        notes=ended.notes,
+        trace=builder.root(),
+    )
