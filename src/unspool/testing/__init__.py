@@ -13,6 +13,8 @@ Contract: both are public API, for users' tests as for our own. Neither leaves l
 
 from __future__ import annotations
 
+from .behaviour import Ask, Behaviour
 from .scripted import ScriptedModel
+from .server import FaultyServer
 
-__all__ = ["ScriptedModel"]
+__all__ = ["Ask", "Behaviour", "FaultyServer", "ScriptedModel"]
