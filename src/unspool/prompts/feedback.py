@@ -1,0 +1,45 @@
+"""What a turn's outcome looks like to the model: one message, append-only.
+
+>>> print(turn_message([Shown(1, "print(2)", CellResult("ok", "2\\n", printed=2))], hints=(), left=5))
+[cell 1] printed:
+2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..sandbox.protocol import CellResult
+
+NO_OUTPUT = "ran, nothing was printed. Print what you need to see."
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A cell of the turn and what became of it."""
+
+    number: int
+    code: str
+    result: CellResult
+
+
+def _cell(shown: Shown) -> str:
+    result = shown.result
+    lines: list[str] = []
+    text = result.output.rstrip("\n")
+    tag = f"[cell {shown.number}]"
+    lines.append(f"{tag} printed:\n{text}" if text else (f"{tag} {NO_OUTPUT}" if not result.error else tag))
+    if result.error is not None:
+        lines.append(result.error.traceback.rstrip("\n"))
+    lines += [f"Note: {note}" for note in result.notes]
+    return "\n".join(lines)
+
+
+def turn_message(cells: Sequence[Shown], *, hints: Sequence[str], left: int) -> str:
+    """The user message that follows a turn. ``left`` is the number of turns that remain."""
+    parts = [_cell(shown) for shown in cells]
+    parts += hints
+    if left == 1:
+        parts.append("This is the last turn: call submit(value) now with the best answer you have.")
+    return "\n\n".join(parts)

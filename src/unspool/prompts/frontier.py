@@ -1,0 +1,7 @@
+"""The profile for capable models: a short contract, no worked turns."""
+
+from __future__ import annotations
+
+from .profile import Profile, read_text
+
+FRONTIER = Profile(name="frontier", system=read_text("frontier.md"))
