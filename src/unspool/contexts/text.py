@@ -7,7 +7,7 @@ from pathlib import Path
 from ..errors import ContextError
 
 COUNTED = 50_000_000  # characters up to which line ends other than \n are looked for
-OPEN, CLOSE = "<<<", ">>>"
+OPEN, CLOSE = "<data>", "</data>"
 
 
 def quoted(text: str) -> str:

@@ -22,6 +22,7 @@ class Shown:
     number: int
     code: str
     result: CellResult
+    notes: tuple[str, ...] = ()
 
 
 def _cell(shown: Shown) -> str:
@@ -32,7 +33,7 @@ def _cell(shown: Shown) -> str:
     lines.append(f"{tag} printed:\n{text}" if text else (f"{tag} {NO_OUTPUT}" if not result.error else tag))
     if result.error is not None:
         lines.append(result.error.traceback.rstrip("\n"))
-    lines += [f"Note: {note}" for note in result.notes]
+    lines += [f"Note: {note}" for note in shown.notes]
     return "\n".join(lines)
 
 

@@ -1,0 +1,290 @@
+"""The algorithm: one node's turns, from query to status (arXiv 2512.24601, Algorithm 1).
+
+::
+
+    REPL ← context;  history ← [system, description(context), query]
+    repeat:
+        reply ← model(history)
+        for each cell in reply:  outcome ← run it in the REPL, until one submits
+        history ← history + reply + what the cells printed (bounded)
+    until an answer is accepted or a limit is reached
+
+Contract: :func:`run_node` always returns an :class:`Outcome` and emits ``node.started`` and
+``node.ended``; only cancellation passes through it. The history is append-only. A node that stops
+without an answer hands over its best draft: the last refused submission, else a variable that is
+named like a result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from . import events as ev
+from .cells import Found, find_cells
+from .contexts import describe
+from .errors import ContextError, ModelError, SandboxError
+from .models.protocol import Message, ModelReply, ModelRequest
+from .prompts import First
+from .prompts.feedback import Shown, turn_message
+from .repl_api import ReplApi
+from .sandbox.protocol import Repl, ReplSpec
+from .scope import Outcome, Scope, Task
+from .tools import DRAFT
+from .types import Status
+
+MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
+DRAFT_SECONDS = 0.1
+
+# Run in the REPL of a node that stops without an answer: hands the best draft to the host.
+DRAFT_CELL = f"""
+for _name in ("final_answer", "final", "answer", "result", "results", "draft", "output"):
+    _value = globals().get(_name)
+    if _name == "answer" and isinstance(_value, dict) and set(_value) == {{"content", "ready"}}:
+        _value = _value["content"]
+    if _value is not None and not callable(_value) and (not hasattr(_value, "__len__") or len(_value)):
+        {DRAFT}(_name, _value)
+        break
+"""
+
+
+class OutOfTurns(Exception):
+    """The node used all its turns."""
+
+
+class NothingToRun(Exception):
+    """The model wrote prose again and again."""
+
+
+async def run_node(scope: Scope, task: Task) -> Outcome:
+    """One RLM over one context, to its end."""
+    node = NodeLoop(scope, task)
+    scope.log.emit(
+        ev.NodeStarted(
+            node=task.node,
+            parent=task.parent,
+            depth=task.depth,
+            query=task.query,
+            context=node.description,
+        )
+    )
+    try:
+        outcome = await node.run()
+    except asyncio.CancelledError:
+        scope.log.emit(ev.NodeEnded(node=task.node, status="cancelled", reason="cancelled"))
+        raise
+    scope.log.emit(ev.NodeEnded(node=task.node, status=outcome.status, reason=outcome.reason))
+    return outcome
+
+
+class NodeLoop:
+    """The turns of one node."""
+
+    def __init__(self, scope: Scope, task: Task) -> None:
+        self.scope = scope
+        self.task = task
+        self.profile = scope.profile
+        self.description = describe(task.context, head=self.profile.head, tail=self.profile.tail)
+        self.api = ReplApi(scope, task)
+        self.history: list[Message] = self._first_messages()
+        self.turn = 0
+        self.cells = 0
+        self.silent = 0
+        self.last: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # codes and outputs
+        self.repeated = False
+
+    def _first_messages(self) -> list[Message]:
+        scope, task = self.scope, self.task
+        first = First(
+            query=task.query,
+            description=self.description,
+            answer=task.answer.words,
+            instructions=scope.instructions,
+            tools=scope.tools.describe(),
+        )
+        return [
+            Message("system", self.profile.system),
+            *self.profile.examples,
+            Message("user", self.profile.first(first)),
+        ]
+
+    async def run(self) -> Outcome:
+        spec = ReplSpec(
+            context=self.task.context,
+            tools=(*self.scope.tools.names, DRAFT),
+            imports=self.profile.imports,
+            memory=self.scope.limits.cell_memory,
+            shown=self.profile.shown,
+        )
+        try:
+            repl = await self.scope.sandbox.open(spec, self.api)
+        except (ContextError, SandboxError) as error:
+            return Outcome("failed", str(error))
+        try:
+            return await self._to_the_end(repl)
+        finally:
+            await repl.close()
+
+    async def _to_the_end(self, repl: Repl) -> Outcome:
+        """Turns until an answer stands or something stops them; then the status for it."""
+        seconds = self.task.meter.left()["seconds"]
+        status: Status = "partial"
+        try:
+            async with asyncio.timeout(seconds):
+                await self._turns(repl)
+        except TimeoutError:
+            status, reason = "budget", f"the time limit of {self._limit()} s is reached"
+        except OutOfTurns:
+            status, reason = "budget", f"all {self.scope.limits.max_turns} turns are used"
+        except NothingToRun as error:
+            reason = str(error)
+        except ModelError as error:
+            reason = f"the model {self.scope.root.info.name} failed: {error.message}"
+        except SandboxError as error:
+            reason = str(error)
+        if self.api.accepted is not None:  # a limit crossed in the very turn that submits
+            return Outcome("answered", "submitted", self.api.accepted.value, None, self.turn)
+        return await self._stopped(repl, status, reason)
+
+    async def _turns(self, repl: Repl) -> None:
+        """Algorithm 1. Returns once an answer is accepted."""
+        for self.turn in range(1, self.scope.limits.max_turns + 1):
+            self.api.place.turn = self.turn
+            self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
+            reply = await self._ask()
+            found = find_cells(reply.text, code=reply.code)
+            shown = await self._run_cells(repl, found)
+            if self.api.accepted is not None:
+                return
+            if self.scope.fatal is not None:
+                raise self.scope.fatal
+            hints = self._hints(found, shown, reply)
+            self._remember(reply, shown, hints)
+        raise OutOfTurns
+
+    async def _ask(self) -> ModelReply:
+        sampling = self.profile.sampling
+        request = ModelRequest(
+            tuple(self.history),
+            max_tokens=sampling.max_tokens,
+            temperature=sampling.retry_temperature if self.repeated else sampling.temperature,
+            stop=sampling.stop,
+        )
+        try:
+            reply = await self.scope.root.call(request)
+        except ModelError as error:
+            if error.kind != "empty":
+                raise
+            reply = _nothing(self.scope.root.info.name, error)
+        self.task.meter.settle("root", self.scope.root.info.name, reply.usage, reply.cost)
+        self.scope.log.emit(
+            ev.ModelReplied(
+                node=self.task.node,
+                turn=self.turn,
+                role="root",
+                model=reply.model,
+                text=reply.text,
+                thinking=reply.thinking,
+                code=reply.code,
+                finish=reply.finish,
+                usage=reply.usage,
+                cost=reply.cost,
+                seconds=reply.seconds,
+                retries=reply.retries,
+            )
+        )
+        return reply
+
+    async def _run_cells(self, repl: Repl, found: Found) -> list[Shown]:
+        shown: list[Shown] = []
+        place = {"node": self.task.node, "turn": self.turn}
+        for cell in found.cells:
+            self.cells += 1
+            self.api.place.cell = self.cells
+            self.scope.log.emit(ev.CellStarted(**place, cell=self.cells, code=cell.code))  # type: ignore[arg-type]
+            result = await repl.execute(cell.code, seconds=self.scope.limits.cell_seconds)
+            notes = (*cell.repairs, *result.notes, *self._take_notes())
+            self.scope.log.emit(
+                ev.CellEnded(
+                    node=self.task.node,
+                    turn=self.turn,
+                    cell=self.cells,
+                    outcome=result.outcome,
+                    output=result.output,
+                    printed=result.printed,
+                    omitted=result.omitted,
+                    error=result.error,
+                    notes=notes,
+                    seconds=result.seconds,
+                    own_seconds=result.own_seconds,
+                )
+            )
+            self.api.looked = self.api.looked or result.printed > 0
+            shown.append(Shown(self.cells, cell.code, result, notes))
+            if self.api.accepted is not None or self.scope.fatal is not None:
+                break
+        return shown
+
+    def _take_notes(self) -> tuple[str, ...]:
+        notes = tuple(self.api.notes)
+        self.api.notes.clear()
+        return notes
+
+    def _hints(self, found: Found, shown: Sequence[Shown], reply: ModelReply) -> list[str]:
+        hints = [f"The {s.lang or 'untagged'} block was not run: {s.reason}" for s in found.skipped]
+        if reply.finish == "length":
+            hints.append("Your reply was cut at the output limit: write shorter code, without long comments.")
+        if found.cells:
+            self.silent = 0
+        else:
+            self.silent += 1
+            hints.append(found.hint or "Nothing was run. Reply with one ```python block.")
+        codes = tuple(s.code for s in shown)
+        outputs = tuple(s.result.output for s in shown)
+        self.repeated = bool(codes) and self.last == (codes, outputs)
+        if self.repeated:
+            hints.append(
+                "This is the code of the last turn again, with the same outcome. Do something else: "
+                "fix the cause of the error, look at other data, or submit what you have."
+            )
+        if found.cells:
+            self.last = (codes, outputs)
+        for hint in hints:
+            self.scope.log.emit(ev.Hinted(node=self.task.node, turn=self.turn, text=hint))
+        if self.silent == MAX_SILENT:
+            raise NothingToRun(f"the model sent {MAX_SILENT} replies in a row without code to run")
+        return hints
+
+    def _remember(self, reply: ModelReply, shown: Sequence[Shown], hints: Sequence[str]) -> None:
+        """Adds the turn to the history, which only ever grows at its end."""
+        text = reply.text
+        if reply.code:
+            text = "\n\n".join([text, *(f"```python\n{code}\n```" for code in reply.code)]).strip()
+        left = self.scope.limits.max_turns - self.turn
+        self.history.append(Message("assistant", text or "(no text)"))
+        self.history.append(Message("user", turn_message(shown, hints=hints, left=left)))
+
+    def _limit(self) -> str:
+        limit, meter = None, self.task.meter
+        while meter is not None and limit is None:
+            limit, meter = meter.budget.seconds, meter.parent  # type: ignore[assignment]
+        return f"{limit:g}" if limit is not None else "?"
+
+    async def _stopped(self, repl: Repl, status: Status, reason: str) -> Outcome:
+        """No answer: the best draft, and the status that says so."""
+        if not self.api.drafts and self.scope.fatal is None and self.cells:
+            try:
+                await repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
+            except SandboxError as error:
+                reason += f"; no draft could be read ({error})"
+        if self.api.drafts:
+            source, value = self.api.drafts[0]
+            return Outcome(status, reason, value, source, self.turn)
+        return Outcome("budget" if status == "budget" else "failed", reason, turns=self.turn)
+
+
+def _nothing(model: str, error: ModelError) -> ModelReply:
+    """An empty reply is a turn without code: the model is told, and may do better."""
+    from .types import Usage
+
+    return ModelReply("", "other", Usage(calls=1, calls_unmeasured=1), model)

@@ -1,0 +1,294 @@
+"""The engine: settings, and the four ways to ask.
+
+Contract: an :class:`RLM` is cheap to make, safe to use from threads and from asyncio at the same
+time, and keeps its models and their connections until :meth:`RLM.close`. Only misuse raises
+(:class:`unspool.errors.ConfigError`, :class:`unspool.errors.ContextError`); everything that happens
+to a run is in the :class:`unspool.types.Run` it returns.
+
+>>> from unspool.testing import ScriptedModel
+>>> model = ScriptedModel(["```python\\nprint(len(context))\\n```", "```python\\nsubmit(len(context))\\n```"])
+>>> RLM(model).run("How many characters?", "abc").answer
+3
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ._runtime import runtime
+from .answers import AnswerType
+from .budget import Budget, Meter
+from .errors import ConfigError, ModelError
+from .events import Event, EventLog, RunEnded, RunStarted
+from .loop import run_node
+from .prompts import Profile, get_profile
+from .sandbox import shared_sandbox
+from .scope import Limits, Outcome, Scope, Task
+from .tools import Tool, Toolbox
+from .trace import run_from_events
+from .types import Run
+
+if TYPE_CHECKING:
+    from .models.calls import Caller
+    from .models.protocol import Model
+    from .sandbox.protocol import Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """The models of an engine, found once."""
+
+    root: Caller
+    sub: Caller
+    names: Mapping[str, Caller]
+
+
+class RLM:
+    """A Recursive Language Model over one model, or over a root and a sub-model.
+
+    :param model: a ``"provider:model"`` string, a :class:`Model`, or ``None`` to find one.
+    :param sub_model: the same for sub-calls; ``None`` is what goes with ``model``.
+    :param max_turns: replies of the root per node.
+    :param max_depth: levels of children below the root.
+    :param sandbox: ``"process"``, ``"none"`` (unhardened), or a :class:`Sandbox`.
+    :param cell_seconds: limit on a cell's own time; waiting for sub-calls is not counted.
+    :param cell_memory: bytes a node may use; ``None`` is half of what is free.
+    :param concurrency: sub-calls in flight at once, per model.
+    :param tools: functions the code may call; they run on the host's side.
+    :param instructions: text of your own for the model, used as it is.
+    :param budget: limits on a whole run, see :class:`Budget`.
+    :param profile: how the model is spoken to; ``None`` is what suits it.
+    """
+
+    def __init__(
+        self,
+        model: str | Model | None = None,
+        *,
+        sub_model: str | Model | None = None,
+        max_turns: int = 20,
+        max_depth: int = 1,
+        sandbox: str | Sandbox = "process",
+        cell_seconds: float = 120.0,
+        cell_memory: int | None = None,
+        concurrency: int = 32,
+        tools: Sequence[Tool] = (),
+        instructions: str = "",
+        budget: Budget = Budget(),  # noqa: B008 (frozen)
+        profile: str | None = None,
+    ) -> None:
+        for name, value, least in (
+            ("max_turns", max_turns, 1),
+            ("max_depth", max_depth, 0),
+            ("cell_seconds", cell_seconds, 0.001),
+            ("concurrency", concurrency, 1),
+            ("cell_memory", cell_memory, 16 * 2**20),
+        ):
+            if value is not None and not value >= least:
+                raise ConfigError(f"{name}={value}: give at least {least}")
+        self._asked = (model, sub_model)
+        self._limits = Limits(max_turns, max_depth, cell_seconds, cell_memory)
+        self._sandbox = sandbox
+        self._concurrency = concurrency
+        self._tools = Toolbox(tools)
+        self._instructions = instructions
+        self._budget = budget
+        self._profile = get_profile(profile) if profile else None
+        self._models: asyncio.Task[_Models] | None = None
+        if isinstance(sandbox, str):
+            shared_sandbox(sandbox)  # an unknown name is refused now
+
+    # The four ways to ask
+
+    def run(self, query: str, context: object, *, answer: object = None) -> Run:
+        """Answers ``query`` over ``context`` and waits for it. Works inside a running loop, too.
+
+        ``answer`` is the wanted type: a Python type, dataclass or pydantic model.
+        """
+        events: list[Event] = []
+        wanted = self._check(query, answer)
+        runtime().wait(self._run(query, context, wanted, events.append, None))
+        return run_from_events(events)
+
+    async def arun(self, query: str, context: object, *, answer: object = None) -> Run:
+        """The same for asyncio. Cancelling it stops the run and every request it has open."""
+        events: list[Event] = []
+        wanted = self._check(query, answer)
+        run = self._run(query, context, wanted, events.append, asyncio.get_running_loop())
+        await asyncio.wrap_future(runtime().submit(run))
+        return run_from_events(events)
+
+    async def stream(self, query: str, context: object, *, answer: object = None) -> AsyncIterator[Event]:
+        """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it."""
+        wanted = self._check(query, answer)
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+
+        def put(event: Event | None) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, event)
+
+        future = asyncio.wrap_future(runtime().submit(self._run(query, context, wanted, put, loop)))
+        future.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+        finally:
+            if not future.done():
+                future.cancel()
+            await asyncio.gather(future, return_exceptions=True)
+        await future
+
+    def close(self) -> None:
+        """Frees the models' connections and processes. The shared sandbox stays warm."""
+        runtime().wait(self._close())
+
+    def __enter__(self) -> RLM:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # One run, on the runtime's loop
+
+    def _check(self, query: str, answer: object) -> AnswerType:
+        if not isinstance(query, str) or not query.strip():
+            raise ConfigError("query: give the question as text")
+        return AnswerType(answer)
+
+    async def _run(
+        self,
+        query: str,
+        context: object,
+        wanted: AnswerType,
+        listener: Callable[[Event], None],
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        if self._models is None:
+            self._models = asyncio.create_task(self._find_models())
+        try:
+            models = await asyncio.shield(self._models)
+        except BaseException:
+            if self._models.done():
+                self._models = None  # the next run may try again, e.g. with a key set
+            raise
+        log = EventLog(_new_id())
+        log.listen(listener)
+        meter = Meter(self._budget)
+        task = Task("0", None, 0, query, context, wanted, meter)
+        scope = self._scope(models, log, loop)
+        await _Ending(scope, task, self._settings()).run()
+
+    def _scope(self, models: _Models, log: EventLog, loop: asyncio.AbstractEventLoop | None) -> Scope:
+        sandbox = self._sandbox
+        return Scope(
+            log=log,
+            root=models.root,
+            sub=models.sub,
+            models=models.names,
+            sandbox=shared_sandbox(sandbox) if isinstance(sandbox, str) else sandbox,
+            profile=self._profile or get_profile(models.root.info.profile),
+            sub_profile=get_profile(models.sub.info.profile),
+            limits=self._limits,
+            tools=self._tools,
+            instructions=self._instructions,
+            loop=loop,
+            spawn=run_node,
+        )
+
+    def _settings(self) -> Mapping[str, str | int | float | None]:
+        limits, sandbox = self._limits, self._sandbox
+        return {
+            "max_turns": limits.max_turns,
+            "max_depth": limits.max_depth,
+            "cell_seconds": limits.cell_seconds,
+            "cell_memory": limits.cell_memory,
+            "concurrency": self._concurrency,
+            "sandbox": sandbox if isinstance(sandbox, str) else type(sandbox).__name__,
+            "calls": self._budget.calls,
+            "seconds": self._budget.seconds,
+        }
+
+    async def _find_models(self) -> _Models:
+        from .models.calls import Caller
+        from .models.discover import resolve_pair
+
+        root, sub = await asyncio.to_thread(resolve_pair, *self._asked)
+        root_caller = Caller(root, concurrency=self._concurrency)
+        sub_caller = root_caller if sub is root else Caller(sub, concurrency=self._concurrency)
+        names: dict[str, Caller] = {}
+        for caller in (sub_caller, root_caller):
+            full = caller.info.name
+            names[full] = caller
+            names[full.partition(":")[2] or full] = caller
+        return _Models(root_caller, sub_caller, names)
+
+    async def _close(self) -> None:
+        if self._models is None:
+            return
+        task, self._models = self._models, None
+        try:
+            models = await task
+        except (ConfigError, ModelError):
+            return  # nothing was opened
+        await models.root.model.close()
+        if models.sub is not models.root:
+            await models.sub.model.close()
+
+
+class _Ending:
+    """A run from its first event to its last, whatever happens between them."""
+
+    def __init__(self, scope: Scope, task: Task, settings: Mapping[str, str | int | float | None]) -> None:
+        self.scope = scope
+        self.task = task
+        self.settings = settings
+
+    async def run(self) -> None:
+        from .contexts import describe
+
+        scope, task, profile = self.scope, self.task, self.scope.profile
+        scope.log.emit(
+            RunStarted(
+                run=scope.log.run,
+                query=task.query,
+                model=scope.root.info.name,
+                sub_model=scope.sub.info.name,
+                profile=profile.name,
+                context=describe(task.context, head=profile.head, tail=profile.tail),
+                settings=self.settings,
+            )
+        )
+        try:
+            outcome = await scope.spawn(scope, task)
+        except asyncio.CancelledError:
+            self._end(Outcome("cancelled", "cancelled"))
+            raise
+        self._end(outcome)
+
+    def _end(self, outcome: Outcome) -> None:
+        scope, meter = self.scope, self.task.meter
+        scope.log.emit(
+            RunEnded(
+                run=scope.log.run,
+                status=outcome.status,
+                reason=outcome.reason,
+                answer=outcome.answer,
+                draft=outcome.draft,
+                usage=meter.usage,
+                cost=meter.cost,
+                ledger=meter.ledger,
+                turns=outcome.turns,
+                sub_calls=scope.sub_calls,
+                seconds=meter.seconds,
+                notes=tuple(scope.notes),
+            )
+        )
+
+
+def _new_id() -> str:
+    """Sorts by time, unique without a registry: 20261129-185427-3f9a1c2b."""
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:8]

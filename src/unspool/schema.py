@@ -1,0 +1,162 @@
+"""JSON schemas of sub-call replies: parse a reply, check it, say what does not fit.
+
+Contract: the keywords that bound a value's shape are checked (type, enum, const, properties,
+required, additionalProperties, items, prefixItems, min/max of items, length and number, anyOf,
+oneOf, allOf, local ``$ref``); ``pattern``, ``format`` and remote references are not, on purpose:
+schemas come from code that a model wrote, and a general validator would fetch addresses and run
+regular expressions of the model's choosing in the host.
+
+>>> Schema({"type": "integer"}).parse("```json\\n3\\n```")
+3
+>>> Schema({"type": "integer"}).parse('"x"')
+Traceback (most recent call last):
+ValueError: the value: expected integer, got 'x'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from .errors import HostCallError
+
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_DEPTH = 64  # nesting of schema and value, references included
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": (list, tuple),
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "null": type(None),
+}
+_BOUNDS = (
+    ("minimum", (int, float), lambda v, b: v >= b, "at least"),
+    ("maximum", (int, float), lambda v, b: v <= b, "at most"),
+    ("minLength", str, lambda v, b: len(v) >= b, "of length at least"),
+    ("maxLength", str, lambda v, b: len(v) <= b, "of length at most"),
+    ("minItems", (list, tuple), lambda v, b: len(v) >= b, "of at least this many items:"),
+    ("maxItems", (list, tuple), lambda v, b: len(v) <= b, "of at most this many items:"),
+)
+
+
+def _is(value: object, name: object) -> bool:
+    kind = _TYPES.get(str(name))
+    if kind is None:
+        raise ValueError(f"this is no JSON schema: no type {name!r}; types: {', '.join(_TYPES)}")
+    if isinstance(value, bool):
+        return name == "boolean"
+    if name == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, kind)
+
+
+class Schema:
+    """One JSON schema."""
+
+    def __init__(self, schema: Mapping[str, object]) -> None:
+        self.json = dict(schema)
+
+    @classmethod
+    def of(cls, value: object) -> Schema | None:
+        """From a host call's ``schema=``; ``None`` stays ``None``."""
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise HostCallError("TypeError", 'schema= takes a JSON schema, e.g. {"type": "integer"}')
+        return cls({str(key): item for key, item in value.items()})
+
+    def check(self, value: object) -> object:
+        """The value, or ``ValueError`` that names the first part that does not fit."""
+        for where, what in self._misfits(self.json, value, "", _DEPTH):
+            raise ValueError(f"{where or 'the value'}: {what}")
+        return value
+
+    def parse(self, text: str) -> object:
+        """The value of a reply that is JSON, in a fence or not."""
+        fenced = _FENCE.match(text)
+        try:
+            value = json.loads(fenced[1] if fenced else text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"no JSON: {error}") from None
+        return self.check(value)
+
+    def _misfits(self, schema: object, value: object, where: str, depth: int) -> Iterator[tuple[str, str]]:
+        if schema is True or not isinstance(schema, Mapping):
+            if schema is False:
+                yield where, "no value is allowed here"
+            return
+        if depth == 0:
+            yield where, "nested too deeply"
+            return
+        if "$ref" in schema:
+            yield from self._misfits(self._target(schema["$ref"]), value, where, depth - 1)
+        kinds = schema.get("type")
+        if kinds is not None:
+            names = kinds if isinstance(kinds, list) else [kinds]
+            if not any(_is(value, name) for name in names):
+                yield where, f"expected {' or '.join(map(str, names))}, got {_short(value)}"
+                return
+        for key, options in (("enum", schema.get("enum")), ("const", [schema.get("const")])):
+            if key in schema and isinstance(options, list) and value not in options:
+                yield where, f"expected one of {_short(options)}, got {_short(value)}"
+        for key, kind, fits, words in _BOUNDS:
+            bound = schema.get(key)
+            typed = isinstance(value, kind) and not isinstance(value, bool)
+            if isinstance(bound, int | float) and typed and not fits(value, bound):
+                yield where, f"expected {words} {bound}, got {_short(value)}"
+        yield from self._nested(schema, value, where, depth - 1)
+        yield from self._combined(schema, value, where, depth - 1)
+
+    def _nested(
+        self, schema: Mapping[str, object], value: object, where: str, depth: int
+    ) -> Iterator[tuple[str, str]]:
+        if isinstance(value, Mapping):
+            known = schema.get("properties")
+            known = known if isinstance(known, Mapping) else {}
+            required = schema.get("required")
+            for name in required if isinstance(required, list) else []:
+                if name not in value:
+                    yield f"{where}.{name}".lstrip("."), "is missing"
+            for name, item in value.items():
+                inner = known.get(name, schema.get("additionalProperties", True))
+                yield from self._misfits(inner, item, f"{where}.{name}".lstrip("."), depth)
+        elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            first = schema.get("prefixItems")
+            first = first if isinstance(first, list) else []
+            for place, item in enumerate(value):
+                inner = first[place] if place < len(first) else schema.get("items", True)
+                yield from self._misfits(inner, item, f"{where}[{place}]", depth)
+
+    def _combined(
+        self, schema: Mapping[str, object], value: object, where: str, depth: int
+    ) -> Iterator[tuple[str, str]]:
+        for name in ("allOf", "anyOf", "oneOf"):
+            options = schema.get(name)
+            if not isinstance(options, list) or not options:
+                continue
+            misfits = [next(self._misfits(option, value, where, depth), None) for option in options]
+            fits = misfits.count(None)
+            wrong = {"allOf": fits < len(options), "anyOf": fits == 0, "oneOf": fits != 1}[name]
+            if wrong:
+                first = next((m for m in misfits if m is not None), None)
+                yield first or (where, "fits more than one of the options")
+
+    def _target(self, reference: object) -> object:
+        """Where a local reference like ``#/$defs/Item`` points."""
+        target: object = self.json
+        path = str(reference)
+        for part in path.removeprefix("#").split("/")[1:] if path.startswith("#") else ["?"]:
+            inside = cast("Mapping[str, object]", target) if isinstance(target, Mapping) else {}
+            if part not in inside:
+                raise ValueError(f"this is no JSON schema here: the reference {path!r} leads nowhere")
+            target = inside[part]
+        return target
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,79 @@
+"""What the nodes of one run share, and what one node is asked to do.
+
+Contract: :class:`Scope` is made once per run and never changes but for ``fatal`` (the error after
+which no further call can succeed) and its counters; a :class:`Task` is one node's job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from .answers import AnswerType
+from .budget import Meter
+from .errors import ModelError
+from .events import EventLog
+from .models.calls import Caller
+from .prompts import Profile
+from .sandbox.protocol import Sandbox
+from .tools import Toolbox
+from .types import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The settings of an engine that bound a node. Times in seconds, memory in bytes."""
+
+    max_turns: int = 20
+    max_depth: int = 1
+    cell_seconds: float = 120.0
+    cell_memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One node's job: a question over a context."""
+
+    node: str
+    parent: str | None
+    depth: int
+    query: str
+    context: object
+    answer: AnswerType
+    meter: Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a node ended. ``draft`` says where an answer that was not submitted came from."""
+
+    status: Status
+    reason: str
+    answer: object = None
+    draft: str | None = None
+    turns: int = 0
+
+
+@dataclass(slots=True)
+class Scope:
+    """Shared by every node of a run."""
+
+    log: EventLog
+    root: Caller
+    sub: Caller
+    models: Mapping[str, Caller]  # what llm_query(model=…) may name
+    sandbox: Sandbox
+    profile: Profile
+    sub_profile: Profile
+    limits: Limits
+    tools: Toolbox
+    instructions: str
+    loop: asyncio.AbstractEventLoop | None  # the caller's, for async tools
+    spawn: Callable[[Scope, Task], Awaitable[Outcome]]
+    fatal: ModelError | None = None
+    notes: list[str] = field(default_factory=list)
+    calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    batches: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    sub_calls: int = 0
