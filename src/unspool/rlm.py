@@ -34,6 +34,7 @@ from .trace import run_from_events
 from .types import Run
 
 if TYPE_CHECKING:
+    from .journal import Store
     from .models.calls import Caller
     from .models.protocol import Model
     from .sandbox.protocol import Sandbox
@@ -63,6 +64,7 @@ class RLM:
     :param instructions: text of your own for the model, used as it is.
     :param budget: limits on a whole run, see :class:`Budget`.
     :param profile: how the model is spoken to; ``None`` is what suits it.
+    :param store: where events are kept; ``None`` keeps them in the :class:`Run` alone.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class RLM:
         instructions: str = "",
         budget: Budget = Budget(),  # noqa: B008 (frozen)
         profile: str | None = None,
+        store: Store | None = None,
     ) -> None:
         for name, value, least in (
             ("max_turns", max_turns, 1),
@@ -98,6 +101,7 @@ class RLM:
         self._instructions = instructions
         self._budget = budget
         self._profile = get_profile(profile) if profile else None
+        self._store = store
         self._models: asyncio.Task[_Models] | None = None
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
@@ -176,6 +180,9 @@ class RLM:
                 self._models = None  # the next run may try again, e.g. with a key set
             raise
         log = EventLog(_new_id())
+        store = self._store
+        if store is not None:
+            log.listen(lambda event: store.append(log.run, event))
         log.listen(listener)
         meter = Meter(self._budget)
         task = Task("0", None, 0, query, context, wanted, meter)

@@ -16,5 +16,6 @@ from __future__ import annotations
 from .behaviour import Ask, Behaviour
 from .scripted import ScriptedModel
 from .server import FaultyServer
+from .store import MemoryStore
 
-__all__ = ["Ask", "Behaviour", "FaultyServer", "ScriptedModel"]
+__all__ = ["Ask", "Behaviour", "FaultyServer", "MemoryStore", "ScriptedModel"]

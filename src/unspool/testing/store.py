@@ -1,0 +1,28 @@
+"""A store that keeps events in memory.
+
+>>> from unspool.events import TurnStarted
+>>> store = MemoryStore()
+>>> store.append("r1", TurnStarted(node="0", turn=1))
+>>> list(store.runs()), store.read("r1")[0].turn
+(['r1'], 1)
+"""
+
+from __future__ import annotations
+
+from ..events import Event
+
+
+class MemoryStore:
+    """Implements :class:`unspool.journal.Store`; raises ``KeyError`` for a run it does not have."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, list[Event]] = {}
+
+    def append(self, run: str, event: Event) -> None:
+        self._runs.setdefault(run, []).append(event)
+
+    def read(self, run: str) -> list[Event]:
+        return list(self._runs[run])
+
+    def runs(self) -> list[str]:
+        return list(self._runs)
