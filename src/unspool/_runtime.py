@@ -13,12 +13,53 @@ import atexit
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
-from typing import TypeVar
+from concurrent.futures import Future, wait
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 CLOSE_SECONDS = 5.0
+
+
+class Job(Generic[T]):
+    """A coroutine on the runtime's loop. ``future`` is done when the coroutine is, clean-up included."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, object, T]) -> None:
+        self.future: Future[T] = Future()
+        self._loop = loop
+        self._task: asyncio.Task[T] | None = None
+        loop.call_soon_threadsafe(self._start, coroutine)
+
+    def _start(self, coroutine: Coroutine[object, object, T]) -> None:
+        self._task = self._loop.create_task(coroutine)
+        self._task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.future.set_exception(asyncio.CancelledError())
+        elif (error := task.exception()) is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(task.result())
+
+    def cancel(self) -> None:
+        """From any thread; the future is done once the task has cleaned up."""
+
+        def cancel() -> None:
+            assert self._task is not None  # _start was queued before
+            self._task.cancel()
+
+        self._loop.call_soon_threadsafe(cancel)
+
+    async def wait(self) -> T:
+        """From another loop: cancelling the waiter cancels the job and waits until it is gone."""
+        inner = asyncio.wrap_future(self.future)
+        try:
+            return await asyncio.shield(inner)
+        except asyncio.CancelledError:
+            self.cancel()
+            await asyncio.wait([inner], timeout=CLOSE_SECONDS)
+            raise
 
 
 class Runtime:
@@ -35,19 +76,17 @@ class Runtime:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
 
-    def submit(self, coroutine: Coroutine[object, object, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+    def submit(self, coroutine: Coroutine[object, object, T]) -> Job[T]:
+        return Job(self.loop, coroutine)
 
     def wait(self, coroutine: Coroutine[object, object, T]) -> T:
         """Runs it to its end from a plain thread; Ctrl-C cancels it and waits until it is gone."""
-        future = self.submit(coroutine)
+        job = self.submit(coroutine)
         try:
-            return future.result()
+            return job.future.result()
         except KeyboardInterrupt:
-            done = threading.Event()
-            future.add_done_callback(lambda _: done.set())
-            self.loop.call_soon_threadsafe(future.cancel)
-            done.wait(CLOSE_SECONDS)
+            job.cancel()
+            wait([job.future], CLOSE_SECONDS)
             raise
 
     def shut_down(self) -> None:
@@ -62,7 +101,7 @@ class Runtime:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
 
-        self.submit(asyncio.wait_for(close_all(), CLOSE_SECONDS)).exception(CLOSE_SECONDS + 1)
+        wait([self.submit(asyncio.wait_for(close_all(), CLOSE_SECONDS)).future], CLOSE_SECONDS + 1)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(CLOSE_SECONDS)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from .errors import ConfigError
 from .types import FailedCall
@@ -36,13 +36,16 @@ class AnswerType:
     def _adapter(self) -> TypeAdapter[object]:
         from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
+        wanted = cast("type[object]", self.wanted)  # or any other annotation that pydantic takes
         try:
-            return TypeAdapter(self.wanted, config=ConfigDict(coerce_numbers_to_str=True))
+            return TypeAdapter(wanted, config=ConfigDict(coerce_numbers_to_str=True))
         except PydanticUserError as error:
             # A pydantic model or dataclass brings its own config and refuses a second one.
             if error.code != "type-adapter-config-unused":
-                raise ConfigError(f"answer={self.wanted!r} is no type that answers can have: {error}") from None
-            return TypeAdapter(self.wanted)
+                raise ConfigError(
+                    f"answer={self.wanted!r} is no type that answers can have: {error}"
+                ) from None
+            return TypeAdapter(wanted)
         except PydanticSchemaGenerationError as error:
             raise ConfigError(f"answer={self.wanted!r} is no type that answers can have: {error}") from None
 
@@ -70,7 +73,8 @@ class AnswerType:
             return self._adapter.validate_python(value)
         except ValidationError as error:
             lines = [
-                f"{'.'.join(str(part) for part in e['loc']) or 'the value'}: {e['msg']}" for e in error.errors()
+                f"{'.'.join(str(part) for part in e['loc']) or 'the value'}: {e['msg']}"
+                for e in error.errors()
             ]
             raise ValueError("; ".join(lines)) from None
 

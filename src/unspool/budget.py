@@ -109,17 +109,27 @@ class Meter:
         """Wall time since this meter was made."""
         return self._clock() - self._started
 
+    def deadline(self) -> tuple[float, str] | None:
+        """Seconds to the nearest time limit on the way up, and that limit in words."""
+        nearest: tuple[float, str] | None = None
+        meter: Meter | None = self
+        while meter is not None:
+            limit = meter.budget.seconds
+            if limit is not None:
+                rest = max(0.0, limit - meter.seconds)
+                if nearest is None or rest < nearest[0]:
+                    nearest = (rest, f"the time limit of {limit:g} s of {meter.owner}")
+            meter = meter.parent
+        return nearest
+
     def left(self) -> dict[str, float | int | None]:
         """What is left under the tightest limit on the way up; ``None`` where there is no limit."""
         calls: int | None = None
-        seconds: float | None = None
         meter: Meter | None = self
         while meter is not None:
             if meter.budget.calls is not None:
                 here = max(0, meter.budget.calls - meter.calls)
                 calls = here if calls is None else min(calls, here)
-            if meter.budget.seconds is not None:
-                rest = max(0.0, meter.budget.seconds - meter.seconds)
-                seconds = rest if seconds is None else min(seconds, rest)
             meter = meter.parent
-        return {"calls": calls, "seconds": None if seconds is None else round(seconds, 1)}
+        deadline = self.deadline()
+        return {"calls": calls, "seconds": None if deadline is None else round(deadline[0], 1)}

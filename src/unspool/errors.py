@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .types import FailureKind
+from .types import FailureKind, Usage
 
 RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connection", "server"})
 
@@ -62,7 +62,8 @@ class ModelError(UnspoolError):
     """One model call failed for good.
 
     ``retryable`` says whether sending the same request again may help; ``retry_after`` is what
-    the server asked for, in seconds.
+    the server asked for, in seconds. ``usage`` and ``cost`` are set where the failure was paid for,
+    as an empty reply is.
     """
 
     def __init__(
@@ -73,9 +74,13 @@ class ModelError(UnspoolError):
         model: str = "",
         retry_after: float | None = None,
         retryable: bool | None = None,
+        usage: Usage | None = None,
+        cost: float | None = None,
     ) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
+        self.usage = usage
+        self.cost = cost
         self.message = message
         self.model = model
         self.retry_after = retry_after

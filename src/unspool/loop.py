@@ -31,7 +31,7 @@ from .repl_api import ReplApi
 from .sandbox.protocol import Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .tools import DRAFT
-from .types import Status
+from .types import Status, Usage
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 DRAFT_SECONDS = 0.1
@@ -127,13 +127,14 @@ class NodeLoop:
 
     async def _to_the_end(self, repl: Repl) -> Outcome:
         """Turns until an answer stands or something stops them; then the status for it."""
-        seconds = self.task.meter.left()["seconds"]
+        deadline = self.task.meter.deadline()
         status: Status = "partial"
+        reason = ""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(deadline[0] if deadline else None):
                 await self._turns(repl)
         except TimeoutError:
-            status, reason = "budget", f"the time limit of {self._limit()} s is reached"
+            status, reason = "budget", f"{deadline[1] if deadline else 'a time limit'} is reached"
         except OutOfTurns:
             status, reason = "budget", f"all {self.scope.limits.max_turns} turns are used"
         except NothingToRun as error:
@@ -197,11 +198,12 @@ class NodeLoop:
 
     async def _run_cells(self, repl: Repl, found: Found) -> list[Shown]:
         shown: list[Shown] = []
-        place = {"node": self.task.node, "turn": self.turn}
         for cell in found.cells:
             self.cells += 1
             self.api.place.cell = self.cells
-            self.scope.log.emit(ev.CellStarted(**place, cell=self.cells, code=cell.code))  # type: ignore[arg-type]
+            self.scope.log.emit(
+                ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
+            )
             result = await repl.execute(cell.code, seconds=self.scope.limits.cell_seconds)
             notes = (*cell.repairs, *result.notes, *self._take_notes())
             self.scope.log.emit(
@@ -264,12 +266,6 @@ class NodeLoop:
         self.history.append(Message("assistant", text or "(no text)"))
         self.history.append(Message("user", turn_message(shown, hints=hints, left=left)))
 
-    def _limit(self) -> str:
-        limit, meter = None, self.task.meter
-        while meter is not None and limit is None:
-            limit, meter = meter.budget.seconds, meter.parent  # type: ignore[assignment]
-        return f"{limit:g}" if limit is not None else "?"
-
     async def _stopped(self, repl: Repl, status: Status, reason: str) -> Outcome:
         """No answer: the best draft, and the status that says so."""
         if not self.api.drafts and self.scope.fatal is None and self.cells:
@@ -285,6 +281,5 @@ class NodeLoop:
 
 def _nothing(model: str, error: ModelError) -> ModelReply:
     """An empty reply is a turn without code: the model is told, and may do better."""
-    from .types import Usage
-
-    return ModelReply("", "other", Usage(calls=1, calls_unmeasured=1), model)
+    usage = error.usage or Usage(calls=1, calls_unmeasured=1)
+    return ModelReply("", "other", usage, model, cost=error.cost)

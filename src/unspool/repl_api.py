@@ -63,6 +63,12 @@ class ReplApi:
         self.drafts: list[tuple[str, object]] = []  # where from, value; the best first
 
     async def __call__(self, call: HostCall) -> HostReply:
+        try:
+            return await self._dispatch(call)
+        except IndexError:  # the worker's own stubs always pass it; other frames may not
+            raise HostCallError("TypeError", f"{call.name}: an argument is missing") from None
+
+    async def _dispatch(self, call: HostCall) -> HostReply:
         kwargs = call.kwargs
         match call.name:
             case "llm_query":
@@ -85,9 +91,7 @@ class ReplApi:
                 self.drafts.append((f"variable {call.args[0]}", call.args[1]))
                 return HostReply()
             case name if name in self._scope.tools.names:
-                return HostReply(
-                    await self._scope.tools.call(name, call.args, kwargs, self._scope.loop)
-                )
+                return HostReply(await self._scope.tools.call(name, call.args, kwargs, self._scope.loop))
             case name:
                 raise HostCallError("ValueError", f"there is no function {name!r}")
 
@@ -111,9 +115,7 @@ class ReplApi:
 
     async def _batch_of_texts(self, call: HostCall) -> list[object]:
         schema = Schema.of(call.kwargs.get("schema"))
-        prompts = [
-            _Prompt((Message("user", _text(prompt)),), schema) for prompt in _items(call.args[0])
-        ]
+        prompts = [_Prompt((Message("user", _text(prompt)),), schema) for prompt in _items(call.args[0])]
         on_error = call.kwargs.get("on_error", "item")
         if on_error not in ("item", "raise"):
             raise HostCallError("ValueError", f'on_error={on_error!r}: use "item" or "raise"')
@@ -126,7 +128,9 @@ class ReplApi:
     async def _classify(self, call: HostCall) -> list[object]:
         labels = tuple(_text(label) for label in _items(call.args[1]))
         if len(labels) < 2:
-            raise HostCallError("ValueError", 'classify(items, ["label a", "label b"]): give two labels or more')
+            raise HostCallError(
+                "ValueError", 'classify(items, ["label a", "label b"]): give two labels or more'
+            )
         examples = [(_text(item), _text(label)) for item, label in _pairs(call.kwargs.get("examples"))]
         strange = sorted({label for _, label in examples} - set(labels))
         if strange:
@@ -152,9 +156,7 @@ class ReplApi:
             ]
         return [task.result() for task in tasks]
 
-    async def _sub_call(
-        self, asked: _Prompt, caller: Caller, batch: int | None, index: int
-    ) -> object:
+    async def _sub_call(self, asked: _Prompt, caller: Caller, batch: int | None, index: int) -> object:
         """One sub-call, journalled: its text or parsed value, or the typed failure."""
         scope, number = self._scope, next(self._scope.calls)
         self.looked = True
@@ -186,6 +188,8 @@ class ReplApi:
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
+            if error.usage is not None:
+                self._task.meter.settle("sub", caller.info.name, error.usage, error.cost)
             return self._call_ended(number, caller, None, FailedCall(error.kind, error.message))
         self._call_ended(number, caller, reply, value if isinstance(value, FailedCall) else None)
         return value
@@ -205,7 +209,9 @@ class ReplApi:
             label = _choice(reply.text, asked.choices)
             if label is not None:
                 return reply, label
-            return reply, FailedCall("schema", f"the reply {reply.text[:80]!r} is none of {list(asked.choices)}")
+            return reply, FailedCall(
+                "schema", f"the reply {reply.text[:80]!r} is none of {list(asked.choices)}"
+            )
         if asked.schema is None:
             return reply, reply.text
         try:
@@ -283,7 +289,9 @@ class ReplApi:
             ),
         )
         if outcome.status != "answered":
-            raise HostCallError("LLMError", f"the child ended {outcome.status}: {outcome.reason}", failure="child")
+            raise HostCallError(
+                "LLMError", f"the child ended {outcome.status}: {outcome.reason}", failure="child"
+            )
         wanted = Schema.of(schema)
         return wanted.check(outcome.answer) if wanted else outcome.answer
 
@@ -328,7 +336,9 @@ class ReplApi:
         name = call.kwargs.get("variable")
         hint = ""
         if name:
-            hint = f"the answer is the text {str(name)!r}; a variable of that name exists and was not submitted"
+            hint = (
+                f"the answer is the text {str(name)!r}; a variable of that name exists and was not submitted"
+            )
             self._scope.notes.append(hint)
         self.accepted = ev.AnswerAccepted(
             node=self._task.node,
@@ -357,9 +367,7 @@ class ReplApi:
             value = self._task.answer.check(value)
         except ValueError as error:
             raise ValueError(f"the answer does not fit the wanted type: {error}") from None
-        reason = self._scope.profile.check_answer(
-            self._task.query, value, self.sub_calls, self.place.turn
-        )
+        reason = self._scope.profile.check_answer(self._task.query, value, self.sub_calls, self.place.turn)
         if reason:
             self._once(reason)
         return value
@@ -375,13 +383,14 @@ class ReplApi:
             self.notes.append(text)
 
 
-
 def _text(value: object) -> str:
     """Prompts and contexts as text: a str as it is, other values as JSON or their repr."""
     if isinstance(value, str):
         return value
     if isinstance(value, FailedCall):
-        raise HostCallError("LLMError", f"a failed item was used as text: {value.message}", failure=value.kind)
+        raise HostCallError(
+            "LLMError", f"a failed item was used as text: {value.message}", failure=value.kind
+        )
     return repr(value)
 
 

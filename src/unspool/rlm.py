@@ -20,14 +20,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ._runtime import runtime
+from ._runtime import CLOSE_SECONDS, runtime
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .errors import ConfigError, ModelError
 from .events import Event, EventLog, RunEnded, RunStarted
 from .loop import run_node
 from .prompts import Profile, get_profile
-from .sandbox import shared_sandbox
+from .sandbox.shared import shared_sandbox
 from .scope import Limits, Outcome, Scope, Task
 from .tools import Tool, Toolbox
 from .trace import run_from_events
@@ -123,7 +123,7 @@ class RLM:
         events: list[Event] = []
         wanted = self._check(query, answer)
         run = self._run(query, context, wanted, events.append, asyncio.get_running_loop())
-        await asyncio.wrap_future(runtime().submit(run))
+        await runtime().submit(run).wait()
         return run_from_events(events)
 
     async def stream(self, query: str, context: object, *, answer: object = None) -> AsyncIterator[Event]:
@@ -135,16 +135,16 @@ class RLM:
         def put(event: Event | None) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, event)
 
-        future = asyncio.wrap_future(runtime().submit(self._run(query, context, wanted, put, loop)))
-        future.add_done_callback(lambda _: queue.put_nowait(None))
+        job = runtime().submit(self._run(query, context, wanted, put, loop))
+        job.future.add_done_callback(lambda _: put(None))
         try:
             while (event := await queue.get()) is not None:
                 yield event
-        finally:
-            if not future.done():
-                future.cancel()
-            await asyncio.gather(future, return_exceptions=True)
-        await future
+        except BaseException:  # the consumer left or was cancelled: so is the run
+            job.cancel()
+            await asyncio.wait([asyncio.wrap_future(job.future)], timeout=CLOSE_SECONDS)
+            raise
+        await job.wait()
 
     def close(self) -> None:
         """Frees the models' connections and processes. The shared sandbox stays warm."""

@@ -33,13 +33,13 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "boolean": bool,
     "null": type(None),
 }
-_BOUNDS = (
-    ("minimum", (int, float), lambda v, b: v >= b, "at least"),
-    ("maximum", (int, float), lambda v, b: v <= b, "at most"),
-    ("minLength", str, lambda v, b: len(v) >= b, "of length at least"),
-    ("maxLength", str, lambda v, b: len(v) <= b, "of length at most"),
-    ("minItems", (list, tuple), lambda v, b: len(v) >= b, "of at least this many items:"),
-    ("maxItems", (list, tuple), lambda v, b: len(v) <= b, "of at most this many items:"),
+_BOUNDS: Sequence[tuple[str, type | tuple[type, ...], bool, str]] = (
+    ("minimum", (int, float), True, "at least"),
+    ("maximum", (int, float), False, "at most"),
+    ("minLength", str, True, "of length at least"),
+    ("maxLength", str, False, "of length at most"),
+    ("minItems", (list, tuple), True, "with a number of items of at least"),
+    ("maxItems", (list, tuple), False, "with a number of items of at most"),
 )
 
 
@@ -54,10 +54,23 @@ def _is(value: object, name: object) -> bool:
     return isinstance(value, kind)
 
 
+def _check_types(schema: object, depth: int = _DEPTH) -> None:
+    """Refuses a schema with a type that there is not, such as "int", before a call is paid for."""
+    if isinstance(schema, Mapping):
+        kinds = schema.get("type")
+        for name in kinds if isinstance(kinds, list) else [kinds]:
+            if isinstance(name, str):
+                _is(None, name)
+    if depth and isinstance(schema, Mapping | list):
+        for item in schema.values() if isinstance(schema, Mapping) else schema:
+            _check_types(item, depth - 1)
+
+
 class Schema:
-    """One JSON schema."""
+    """One JSON schema. Raises ``ValueError`` for a type that there is not."""
 
     def __init__(self, schema: Mapping[str, object]) -> None:
+        _check_types(schema)
         self.json = dict(schema)
 
     @classmethod
@@ -67,7 +80,10 @@ class Schema:
             return None
         if not isinstance(value, Mapping):
             raise HostCallError("TypeError", 'schema= takes a JSON schema, e.g. {"type": "integer"}')
-        return cls({str(key): item for key, item in value.items()})
+        try:
+            return cls({str(key): item for key, item in value.items()})
+        except ValueError as error:
+            raise HostCallError("ValueError", str(error)) from None
 
     def check(self, value: object) -> object:
         """The value, or ``ValueError`` that names the first part that does not fit."""
@@ -103,11 +119,13 @@ class Schema:
         for key, options in (("enum", schema.get("enum")), ("const", [schema.get("const")])):
             if key in schema and isinstance(options, list) and value not in options:
                 yield where, f"expected one of {_short(options)}, got {_short(value)}"
-        for key, kind, fits, words in _BOUNDS:
+        for key, kind, least, words in _BOUNDS:
             bound = schema.get(key)
-            typed = isinstance(value, kind) and not isinstance(value, bool)
-            if isinstance(bound, int | float) and typed and not fits(value, bound):
-                yield where, f"expected {words} {bound}, got {_short(value)}"
+            if not isinstance(bound, int | float) or not isinstance(value, kind) or isinstance(value, bool):
+                continue
+            size = value if isinstance(value, int | float) else len(cast("Sequence[object]", value))
+            if size < bound if least else size > bound:
+                yield where, f"expected a value {words} {bound}, got {_short(value)}"
         yield from self._nested(schema, value, where, depth - 1)
         yield from self._combined(schema, value, where, depth - 1)
 

@@ -119,9 +119,7 @@ class TraceBuilder:
 
     def _freeze(self, node_id: str) -> Node:
         open_node = self._nodes[node_id]
-        children = tuple(
-            self._freeze(other) for other, n in self._nodes.items() if n.node.parent == node_id
-        )
+        children = tuple(self._freeze(other) for other, n in self._nodes.items() if n.node.parent == node_id)
         turns = tuple(self._turn(t) for t in open_node.turns.values())
         return replace(open_node.node, turns=turns, children=children)
 

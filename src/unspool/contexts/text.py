@@ -71,7 +71,11 @@ def decode(data: bytes, name: str) -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         kind = "gzip data" if data[:2] == b"\x1f\x8b" else "no UTF-8 text"
-        do = "Unpack it with gunzip first." if kind == "gzip data" else "Convert it first, e.g. with iconv -t utf-8."
+        do = (
+            "Unpack it with gunzip first."
+            if kind == "gzip data"
+            else "Convert it first, e.g. with iconv -t utf-8."
+        )
         raise ContextError(f"{name} is {kind} (byte {error.start:,}). {do}") from None
     if "\0" in text[:4096]:
         raise ContextError(f"{name} is a binary file, not text. Convert it to text first.")
