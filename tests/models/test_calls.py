@@ -1,0 +1,201 @@
+"""Caller over scripted models: limits, empty replies, windows, accounting. No network here."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from itertools import pairwise
+
+import pytest
+
+from unspool.errors import ModelError
+from unspool.models.calls import Caller
+from unspool.models.gate import Gate
+from unspool.models.protocol import Message, ModelReply, ModelRequest
+from unspool.testing import ScriptedModel
+from unspool.types import Usage
+
+
+def ask(text: str = "hi", **more: float) -> ModelRequest:
+    return ModelRequest((Message("user", text),), timeout=more.get("timeout", 600.0))
+
+
+def empty(**fields: object) -> ModelReply:
+    given: dict[str, object] = {
+        "text": "",
+        "finish": "stop",
+        "usage": Usage(calls=1, output_tokens=3),
+        "model": "m",
+    }
+    return ModelReply(**{**given, **fields})  # type: ignore[arg-type]
+
+
+async def test_a_thousand_prompts_come_back_in_order_and_as_parallel_as_allowed() -> None:
+    model = ScriptedModel(lambda m: m[-1].text.upper(), latency=0.002)
+    caller = Caller(model, concurrency=64)
+    replies = await asyncio.gather(*(caller.call(ask(f"p{i}")) for i in range(1000)))
+    assert [r.text for r in replies] == [f"P{i}" for i in range(1000)]
+    assert model.peak == 64
+    assert [r.messages[0].text for r in model.requests] == [f"p{i}" for i in range(1000)]
+
+
+async def test_a_model_with_fixed_slots_is_never_given_more() -> None:
+    model = ScriptedModel(lambda m: "x", latency=0.002, parallel=2)
+    caller = Caller(model, concurrency=64)
+    await asyncio.gather(*(caller.call(ask()) for _ in range(20)))
+    assert model.peak == 2
+
+
+async def test_the_limit_survives_cancelled_callers() -> None:
+    model = ScriptedModel(lambda m: "x", latency=0.01)
+    caller = Caller(model, concurrency=2)
+    tasks = [asyncio.create_task(caller.call(ask(str(i)))) for i in range(40)]
+    await asyncio.sleep(0.015)
+    for task in tasks[::2]:
+        task.cancel()
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(d, asyncio.CancelledError | ModelReply) for d in done)
+    assert caller.gate.open == 0
+    assert model.peak == 2
+    assert (await caller.call(ask())).text == "x"
+
+
+async def test_a_prompt_larger_than_the_window_is_refused_with_both_sizes() -> None:
+    model = ScriptedModel(["never"], window=1000)
+    with pytest.raises(ModelError, match=r"about 25,000 tokens .* at most 1,000: send slices") as refused:
+        await Caller(model).call(ask("x" * 100_000))
+    assert refused.value.kind == "too_long"
+    assert model.requests == []
+    assert (await Caller(model).call(ask("x" * 3_900))).text == "never"
+
+
+async def test_wide_characters_count_by_their_bytes() -> None:
+    with pytest.raises(ModelError, match="at most 1,000"):
+        await Caller(ScriptedModel([], window=1000)).call(ask("語" * 1_500))
+    with pytest.raises(ModelError, match="at most 1,000"):
+        await Caller(ScriptedModel([], window=1000)).call(ask("\ud800" * 1_500))
+
+
+async def test_an_empty_reply_is_asked_for_once_more_and_both_are_counted() -> None:
+    model = ScriptedModel([empty(cost=0.25), empty(text="now", cost=0.5)])
+    reply = await Caller(model).call(ask())
+    assert (reply.text, reply.retries, reply.cost) == ("now", 1, 0.75)
+    assert reply.usage == Usage(calls=2, output_tokens=6)
+
+
+async def test_a_reply_that_stays_empty_is_an_error_that_says_what_was_paid() -> None:
+    model = ScriptedModel([empty(), empty(text=" \n")])
+    with pytest.raises(ModelError) as failed:
+        await Caller(model).call(ask())
+    assert failed.value.kind == "empty"
+    assert failed.value.usage == Usage(calls=2, output_tokens=6)
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (empty(finish="length"), "limit of tokens before any text: raise max_tokens"),
+        (empty(finish="length", thinking="hm"), "only thinking: raise max_tokens"),
+        (empty(finish="filter"), "content filter"),
+    ],
+)
+async def test_asking_again_is_left_out_where_it_cannot_help(reply: ModelReply, said: str) -> None:
+    model = ScriptedModel([reply])
+    with pytest.raises(ModelError, match=said):
+        await Caller(model).call(ask())
+    assert len(model.requests) == 1
+
+
+async def test_code_in_a_tool_call_is_not_an_empty_reply() -> None:
+    model = ScriptedModel([empty(code=("print(1)",), finish="tool")])
+    assert (await Caller(model).call(ask())).code == ("print(1)",)
+
+
+async def test_an_error_of_the_second_try_keeps_what_the_first_cost() -> None:
+    model = ScriptedModel([empty(cost=0.5), ModelError("bad_request", "no")])
+    with pytest.raises(ModelError) as failed:
+        await Caller(model).call(ask())
+    assert (failed.value.kind, failed.value.cost) == ("bad_request", 0.5)
+    assert failed.value.usage == Usage(calls=1, output_tokens=3)
+
+
+async def test_a_retryable_error_is_sent_again_up_to_the_attempts() -> None:
+    model = ScriptedModel([ModelError("server", "boom")] * 3)
+    with pytest.raises(ModelError, match="boom"):
+        await Caller(model, attempts=3, backoff=0.001).call(ask())
+    assert len(model.requests) == 3
+
+
+async def test_the_wait_grows_and_is_jittered() -> None:
+    moments: list[float] = []
+
+    def note(_: object) -> ModelError:
+        moments.append(time.monotonic())
+        return ModelError("server", "boom")
+
+    with pytest.raises(ModelError):
+        await Caller(ScriptedModel(note), attempts=4, backoff=0.02).call(ask())
+    waits = [b - a for a, b in pairwise(moments)]
+    assert waits[0] >= 0.02
+    assert waits[2] >= 0.08
+
+
+async def test_what_cannot_help_is_not_sent_again() -> None:
+    for kind in ("auth", "bad_request", "unknown_model", "too_long"):
+        model = ScriptedModel([ModelError(kind, "no")])  # type: ignore[arg-type]
+        with pytest.raises(ModelError):
+            await Caller(model).call(ask())
+        assert len(model.requests) == 1
+
+
+async def test_a_server_that_asks_for_a_very_long_pause_has_failed() -> None:
+    model = ScriptedModel([ModelError("rate_limit", "come back tomorrow", retry_after=86_400)])
+    with pytest.raises(ModelError, match="tomorrow"):
+        await Caller(model).call(ask())
+
+
+async def test_the_smaller_timeout_counts_and_is_a_typed_error() -> None:
+    model = ScriptedModel(lambda m: "late", latency=30)
+    with pytest.raises(ModelError, match=r"no reply within 0\.02 s") as failed:
+        await Caller(model, timeout=0.02, attempts=1).call(ask())
+    assert failed.value.kind == "timeout"
+    with pytest.raises(ModelError, match=r"within 0\.03 s"):
+        await Caller(model, timeout=10, attempts=1).call(ask(timeout=0.03))
+    assert model.cancelled == 2
+
+
+async def test_a_push_back_halves_what_is_let_in_and_success_raises_it_again() -> None:
+    gate = Gate(8)
+    gate.pushed_back(None)
+    gate.pushed_back(None)  # of the same burst
+    assert gate.allowed == 4
+    for _ in range(4 + 5 + 6 + 7):
+        gate.went_well()
+    assert gate.allowed == 8
+    for _ in range(100):
+        gate.went_well()
+    assert gate.allowed == 8
+
+
+async def test_a_pause_holds_newcomers_too() -> None:
+    gate = Gate(8)
+    gate.pushed_back(0.05)
+    started = time.monotonic()
+    await gate.enter()
+    assert time.monotonic() - started >= 0.045
+    gate.leave()
+    assert gate.open == 0
+
+
+async def test_a_call_costs_little() -> None:
+    caller = Caller(ScriptedModel(lambda m: "x"))
+    request = ask()
+    for _ in range(200):
+        await caller.call(request)
+    gc.collect()
+    started = time.process_time()
+    for _ in range(2_000):
+        await caller.call(request)
+    assert (time.process_time() - started) / 2_000 < 0.0005
