@@ -1,0 +1,150 @@
+"""The engine as an object: threads, loops, streams, cancellation, tools, wrong settings."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from unspool import RLM, ConfigError
+from unspool.events import CellEnded, RunEnded
+from unspool.models.protocol import Message
+from unspool.testing import MemoryStore, ScriptedModel
+
+from .helpers import play, py, shown
+
+
+def own_word(messages: tuple[Message, ...]) -> str:
+    """Sets a variable to the context in the first turn and submits it in the second."""
+    if len(messages) <= 2:
+        return py("mine = context\nprint(mine)")
+    return py("submit(mine)")
+
+
+def test_two_runs_of_one_engine_in_threads() -> None:
+    engine = RLM(ScriptedModel(own_word, latency=0.01))
+    with ThreadPoolExecutor(8) as pool:
+        runs = list(pool.map(lambda i: engine.run("q", f"word {i}"), range(8)))
+    assert [run.answer for run in runs] == [f"word {i}" for i in range(8)]
+    assert len({run.id for run in runs}) == 8
+
+
+async def test_two_runs_of_one_engine_in_asyncio() -> None:
+    engine = RLM(ScriptedModel(own_word, latency=0.01))
+    runs = await asyncio.gather(*[engine.arun("q", f"word {i}") for i in range(8)])
+    assert [run.answer for run in runs] == [f"word {i}" for i in range(8)]
+
+
+async def test_the_sync_call_works_inside_a_running_loop() -> None:
+    run, _ = play([py("print(1)\nsubmit('x')")])
+    assert run.answer == "x"
+
+
+async def test_stream_gives_events_as_they_happen() -> None:
+    engine = RLM(ScriptedModel([py("print('one')"), py("submit('x')")]))
+    events = [event async for event in engine.stream("q", "c")]
+    assert [e.seq for e in events] == list(range(1, len(events) + 1))
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].answer == "x"
+    assert any(isinstance(e, CellEnded) and "one" in e.output for e in events)
+
+
+async def test_leaving_a_stream_cancels_its_run() -> None:
+    model = ScriptedModel(lambda m: py("print(1)"), latency=0.05)
+    store = MemoryStore()
+    stream = RLM(model, store=store).stream("q", "c")
+    async for _ in stream:
+        break
+    await stream.aclose()
+    (run,) = store.runs()
+    assert isinstance(store.read(run)[-1], RunEnded)
+    assert store.read(run)[-1].status == "cancelled"
+
+
+async def test_cancelling_stops_requests_and_completes_the_journal() -> None:
+    sub = ScriptedModel(lambda m: "r", latency=60, name="scripted:sub")
+    store = MemoryStore()
+    engine = RLM(ScriptedModel([py("llm_query_batched(['a'] * 100)")]), sub_model=sub, store=store)
+    task = asyncio.create_task(engine.arun("q", "c"))
+    while len(sub.requests) < 32:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sub.cancelled == 32
+    (run,) = store.runs()
+    events = store.read(run)
+    assert [e.kind for e in events][-2:] == ["node.ended", "run.ended"]
+    started = sum(e.kind == "call.started" for e in events)
+    assert started == sum(e.kind == "call.ended" for e in events) == 100
+
+
+def test_tools_sync_async_and_raising() -> None:
+    def double(x: int) -> int:
+        """Twice x."""
+        return 2 * x
+
+    async def later(word: str) -> str:
+        await asyncio.sleep(0)
+        return word + "!"
+
+    def broken() -> None:
+        raise RuntimeError("the shelf is empty")
+
+    run, model = play(
+        [py("print(double(4), later('hi'))"), py("broken()"), py("submit(double(x=5))")], tools=[double, later, broken]
+    )
+    assert run.answer == 10
+    assert "double(x: int) -> int`: Twice x." in model.requests[0].messages[-1].text
+    assert "8 hi!" in shown(model, 1)
+    assert "the shelf is empty" in shown(model, 2)
+
+
+async def test_async_tools_run_on_the_callers_loop() -> None:
+    here = threading.get_ident()
+    seen: list[int] = []
+
+    async def where() -> int:
+        seen.append(threading.get_ident())
+        return 1
+
+    await RLM(ScriptedModel([py("print(where())\nsubmit('x')")]), tools=[where]).arun("q", "c")
+    assert seen == [here]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"max_turns": 0}, "max_turns"),
+        ({"max_depth": -1}, "max_depth"),
+        ({"cell_seconds": 0}, "cell_seconds"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"sandbox": "docker-ish"}, "docker-ish"),
+        ({"profile": "huge"}, "frontier"),
+        ({"tools": [lambda: 1]}, "def"),
+        ({"model": "nope:x"}, "nope"),
+    ],
+)
+def test_wrong_settings_are_named(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        RLM(**{"model": ScriptedModel([]), **settings}).run("q", "c")  # type: ignore[arg-type]
+
+
+def test_wrong_tools_and_questions_are_named() -> None:
+    def submit() -> None: ...
+
+    with pytest.raises(ConfigError, match="submit"):
+        RLM(ScriptedModel([]), tools=[submit])
+    with pytest.raises(ConfigError, match="query"):
+        RLM(ScriptedModel([])).run("  ", "c")
+    with pytest.raises(ConfigError, match="answer"):
+        RLM(ScriptedModel([])).run("q", "c", answer=object())
+
+
+def test_close_closes_the_models() -> None:
+    model = ScriptedModel([py("print(1)\nsubmit('x')")])
+    with RLM(model) as engine:
+        engine.run("q", "c")
+    assert model.closed

@@ -1,0 +1,90 @@
+"""JSON schemas of sub-call replies."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from unspool.errors import HostCallError
+from unspool.schema import Schema
+
+PERSON = {
+    "type": "object",
+    "required": ["name", "tags"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "age": {"type": "integer", "minimum": 0},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 2},
+    },
+}
+
+
+def test_what_fits_comes_back() -> None:
+    value = {"name": "Ada", "age": 3, "tags": ["a"]}
+    assert Schema(PERSON).parse(json.dumps(value)) == value
+    assert Schema(PERSON).parse(f"```json\n{json.dumps(value)}\n```") == value
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([], "expected object"),
+        ({"tags": []}, "name: is missing"),
+        ({"name": "", "tags": []}, "at least 1"),
+        ({"name": "x", "tags": ["c"]}, r"tags\[0\]: expected one of"),
+        ({"name": "x", "tags": ["a"] * 3}, "at most 2"),
+        ({"name": "x", "tags": [], "age": -1}, "age: expected a value at least 0"),
+        ({"name": "x", "tags": [], "age": True}, "age: expected integer"),
+        ({"name": "x", "tags": [], "more": 1}, "more: no value is allowed"),
+    ],
+)
+def test_the_first_misfit_is_named(value: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Schema(PERSON).check(value)
+
+
+def test_references_and_combinations() -> None:
+    class Leaf(BaseModel):
+        n: int | None
+
+    class Tree(BaseModel):
+        leaves: list[Leaf]
+
+    schema = Schema(Tree.model_json_schema())
+    assert schema.check({"leaves": [{"n": 1}, {"n": None}]})
+    with pytest.raises(ValueError, match=r"leaves\[1\].n"):
+        schema.check({"leaves": [{"n": 1}, {"n": "x"}]})
+
+
+def test_a_schema_that_goes_round_in_circles_ends() -> None:
+    with pytest.raises(ValueError, match="too deeply"):
+        Schema({"$ref": "#"}).check(1)
+
+
+@pytest.mark.parametrize("schema", [{"type": "int"}, {"items": [{"type": "text"}]}, "integer", 3])
+def test_what_is_no_schema_is_refused(schema: object) -> None:
+    with pytest.raises(HostCallError, match="schema"):
+        Schema.of(schema)
+
+
+def test_remote_references_are_never_followed() -> None:
+    with pytest.raises(ValueError, match="leads nowhere"):
+        Schema({"$ref": "http://127.0.0.1:9/schema.json"}).check(1)
+
+
+@given(st.text())
+def test_any_text_parses_or_is_refused(text: str) -> None:
+    try:
+        Schema({"type": "object"}).parse(text)
+    except ValueError:
+        return
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=8))
+def test_an_empty_schema_takes_any_value(value: object) -> None:
+    assert Schema({}).check(value) == value
