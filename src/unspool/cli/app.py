@@ -1,0 +1,42 @@
+"""The table of commands. Each command is a file; this one only lists them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import ask, doctor, models
+from .terminal import Output
+
+app = typer.Typer(
+    name="unspool",
+    help="Ask a question of an input that no context window holds.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Plain help and plain tracebacks: rich ones cost start-up time, and show the values of variables.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ask")(ask.ask)
+app.command("doctor")(doctor.doctor)
+app.add_typer(models.app, name="models", help="List and pull the models that run on this machine.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import sys
+        from importlib.metadata import version
+
+        Output(sys.stdout).line(f"unspool {version('unspool')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Ask a question of an input that no context window holds."""

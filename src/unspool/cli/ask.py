@@ -1,0 +1,185 @@
+"""``unspool ask``: one question, one input, one answer on stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..events import Event, RunEnded, RunStarted
+from .exits import CODES, FAILED, TERMINATED, errors_as_exits
+from .terminal import Output, complain, is_terminal, safe
+from .view import View, fold
+
+if TYPE_CHECKING:
+    from .display import Display
+
+_STOPPED_BY = {signal.SIGINT: "stopped by Ctrl-C", signal.SIGTERM: "stopped by a TERM signal"}
+
+
+def ask(
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What to find out.", show_default=False)
+    ],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...", help="The input; - or nothing is what is piped in.", show_default=False
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="PROVIDER:MODEL or local:NAME; default: one that is found."),
+    ] = None,
+    sub_model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model for sub-calls; default: what suits the model."),
+    ] = None,
+    max_turns: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Replies of the model at most. [default: 20]", show_default=False
+        ),
+    ] = 20,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
+    ] = None,
+    as_object: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with the answer and the figures.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    show_code: Annotated[
+        bool, typer.Option("--show-code", help="Keep the code and its output on the screen.")
+    ] = False,
+) -> None:
+    """Answer QUESTION over the input.
+
+    Exit code: 0 answered, 1 failed, 2 wrong usage, 3 partial (a draft was printed), 4 a limit was
+    reached, 130 cancelled.
+    """
+    with errors_as_exits():
+        from ..budget import Budget
+        from ..rlm import RLM
+        from .display import make_display
+        from .inputs import read_context
+        from .pulling import make_ready
+
+        context = read_context(files or ())
+        budget = Budget(seconds=seconds)
+        make_ready(model, sub_model, quiet=quiet)
+        engine = RLM(model, sub_model=sub_model, max_turns=max_turns, budget=budget)
+        display = make_display(quiet=quiet, show_code=show_code)
+        try:
+            story = asyncio.run(_follow(engine.stream(question, context), display))
+        finally:
+            display.close()
+            engine.close()
+        code = _deliver(story, as_object=as_object)
+    raise typer.Exit(code)
+
+
+@dataclass(slots=True)
+class _Story:
+    """A run from its first event to its last; ``stopped`` is the signal that ended it early."""
+
+    started: RunStarted | None = None
+    ended: RunEnded | None = None
+    stopped: signal.Signals | None = None
+
+
+async def _follow(events: AsyncIterator[Event], display: Display) -> _Story:
+    """Shows the run while it goes on. Ctrl-C or a TERM cancels it, once and cleanly."""
+    story, view = _Story(), View()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def stop(by: signal.Signals) -> None:
+        if story.stopped is None and task is not None:
+            story.stopped = by
+            task.cancel()
+
+    for each in _STOPPED_BY:
+        loop.add_signal_handler(each, stop, each)
+    try:
+        async for event in events:
+            view = fold(view, event)
+            display.add(event)
+            if isinstance(event, RunStarted):
+                story.started = event
+            elif isinstance(event, RunEnded):
+                story.ended = event
+    except asyncio.CancelledError:
+        if story.stopped is None:
+            raise
+    finally:
+        for each in _STOPPED_BY:
+            loop.remove_signal_handler(each)
+            if story.stopped:  # what is left to do is short, and a second Ctrl-C must not cut it in two
+                signal.signal(each, signal.SIG_IGN)
+    if story.ended is None and story.stopped is not None:
+        story.ended = _cut_short(view, story)
+        display.add(story.ended)
+    return story
+
+
+def _cut_short(view: View, story: _Story) -> RunEnded:
+    """The end of a run that was stopped from outside, as far as its events tell."""
+    return RunEnded(
+        run=story.started.run if story.started else "",
+        time=view.now,
+        status="cancelled",
+        reason=_STOPPED_BY[story.stopped] if story.stopped else "",
+        answer=None,
+        draft=None,
+        usage=view.usage,
+        cost=view.cost,
+        ledger=(),
+        turns=view.turn,
+        sub_calls=view.calls_all,
+        seconds=view.now - view.started if view.started else 0.0,
+    )
+
+
+def _deliver(story: _Story, *, as_object: bool) -> int:
+    """Writes the answer to stdout; returns the exit code."""
+    from .plain import as_json, as_text
+
+    ended = story.ended
+    if ended is None:
+        raise RuntimeError("the events of a run ended without run.ended")
+    terminal = is_terminal(sys.stdout)
+    if as_object:
+        text = as_json(_object(story, ended), indent=2 if terminal else None)
+    else:
+        text = as_text(ended.answer)
+        text = safe(text) if terminal else text
+    out = Output(sys.stdout)
+    if text:
+        if terminal and is_terminal(sys.stderr) and not as_object:
+            Output(sys.stderr).line()
+        out.write(text if text.endswith("\n") else text + "\n")
+    if out.error:
+        complain(f"the answer could not be written: {out.error}")
+        return FAILED
+    return TERMINATED if story.stopped == signal.SIGTERM else CODES[ended.status]
+
+
+def _object(story: _Story, ended: RunEnded) -> dict[str, object]:
+    """What --json prints."""
+    return {
+        "answer": ended.answer,
+        "status": ended.status,
+        "reason": ended.reason,
+        "run_id": ended.run,
+        "model": story.started.model if story.started else None,
+        "sub_model": story.started.sub_model if story.started else None,
+        "turns": ended.turns,
+        "sub_calls": ended.sub_calls,
+        "usage": asdict(ended.usage),
+        "cost": ended.cost,
+        "seconds": round(ended.seconds, 3),
+    }

@@ -1,0 +1,43 @@
+"""The context of ``unspool ask``: files, or what is piped in.
+
+Contract: the text of a file exactly as it is, line ends included; only a byte-order mark is taken off.
+One file is a str, several are a dict of name to text. What cannot be read is a
+:class:`unspool.errors.ContextError` that names it and says what to do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from ..contexts.text import decode, read_file
+from ..errors import ContextError
+from .terminal import is_terminal
+
+STDIN = "-"
+_STDIN_NAME = "standard input"
+
+
+def read_context(files: Sequence[str]) -> str | dict[str, str]:
+    """The context that the arguments name; without any, what is piped in."""
+    if not files:
+        if sys.stdin is None or is_terminal(sys.stdin):
+            raise ContextError(
+                "there is no input. Name a file (unspool ask QUESTION FILE) or pipe text in "
+                "(some-command | unspool ask QUESTION)."
+            )
+        files = (STDIN,)
+    texts = {("stdin" if name == STDIN else name): _read(name) for name in dict.fromkeys(files)}
+    if not any(texts.values()):
+        names = _STDIN_NAME if files[0] == STDIN and len(texts) == 1 else ", ".join(texts)
+        empty = "is empty" if len(texts) == 1 else "are all empty"
+        raise ContextError(f"{names} {empty}: there is nothing to ask about.")
+    return next(iter(texts.values())) if len(texts) == 1 else texts
+
+
+def _read(name: str) -> str:
+    if name != STDIN:
+        return read_file(name)
+    if sys.stdin is None:
+        raise ContextError(f"{_STDIN_NAME} is closed: pipe text in, or name a file.")
+    return decode(sys.stdin.buffer.read(), _STDIN_NAME)

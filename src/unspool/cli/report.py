@@ -1,0 +1,141 @@
+"""A run told in lines: what happened, once it has happened.
+
+Contract: :func:`lines` is pure and takes the view *after* the event. The same lines go to a pipe as
+they are and to a terminal with colours; no line here is made safe for a terminal yet.
+
+>>> count(1, "sub-call"), count(1200, "sub-call")
+('1 sub-call', '1,200 sub-calls')
+>>> money(None), money(0.0), money(0.00042)
+('cost unknown', '$0', '$0.0004')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from .. import events as ev
+from ..types import Usage
+from .view import ROOT, View
+
+Kind = Literal["head", "code", "output", "note", "error", "good"]
+
+_STOPPED = {
+    "interrupted": "stopped; variables kept",
+    "rolled_back": "stopped; undone",
+    "restarted": "stopped; the REPL began anew",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    kind: Kind
+    text: str  # several lines where code or output is shown
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def money(cost: float | None) -> str:
+    if cost is None:
+        return "cost unknown"
+    if cost == 0:
+        return "$0"
+    return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}" if cost >= 0.0001 else "under $0.0001"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(0.034), duration(9.96), duration(75), duration(4000)
+    ('0.03 s', '10.0 s', '1 min 15 s', '1 h 06 min')
+    """
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = int(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def tokens(usage: Usage) -> str:
+    """Both sums; marked where some calls reported nothing, so that they are lower bounds."""
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return "tokens unknown"
+    over = "at least " if usage.calls_unmeasured else ""
+    return f"{over}{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out"
+
+
+def calls(done: int, every: int, failed: int) -> str:
+    """
+    >>> calls(3, 16, 1), calls(1, 1, 0)
+    ('3 of 16 sub-calls, 1 failed', '1 sub-call')
+    """
+    amount = count(every, "sub-call") if done >= every else f"{done:,} of {every:,} sub-calls"
+    return amount + (f", {failed:,} failed" if failed else "")
+
+
+def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
+    """What to say of ``event``; nothing for most."""
+    match event:
+        case ev.RunStarted():
+            other = "" if event.model == event.sub_model else f", sub-calls: {event.sub_model}"
+            yield Line("head", f"model: {event.model}{other}")
+        case ev.CellStarted() if event.node == ROOT and show_code:
+            yield Line("head", f"turn {event.turn}: code")
+            yield Line("code", event.code.strip("\n"))
+        case ev.CellEnded() if event.node == ROOT:
+            yield from _cell(view, event, show_code)
+        case ev.Hinted() if event.node == ROOT:
+            yield Line("note", f"turn {event.turn}: told the model: {one_line(event.text)}")
+        case ev.AnswerRefused() if event.node == ROOT:
+            yield Line("note", f"turn {event.turn}: answer refused: {one_line(event.reason)}")
+        case ev.BatchStarted() if event.size > 1:
+            place = f"turn {event.turn}" if event.node == ROOT else f"child {event.node}"
+            yield Line("note", f"{place}: {count(event.size, 'sub-call')} in one batch")
+        case ev.NodeEnded() if event.node != ROOT:
+            yield Line("note", f"child {event.node}: {event.status} ({one_line(event.reason)})")
+        case ev.RunEnded():
+            yield from _end(event)
+
+
+def _cell(view: View, event: ev.CellEnded, show_code: bool) -> Iterator[Line]:
+    if show_code and event.output.strip():
+        yield Line("head", f"turn {event.turn}: output")
+        yield Line("output", event.output.strip("\n"))
+    done, every, failed = view.cell_calls
+    parts = [f"{count(len(view.code.strip().splitlines()), 'line')} of code, {duration(event.seconds)}"]
+    if event.printed:
+        parts.append(f"{count(event.printed, 'character')} printed")
+    if every:
+        parts.append(calls(done, every, failed))
+    if event.outcome in _STOPPED:
+        parts.append(_STOPPED[event.outcome])
+    yield Line("note", f"turn {event.turn}: {', '.join(parts)}")
+    if event.error is not None:
+        at = f" (line {event.error.line})" if event.error.line else ""
+        yield Line("error", f"turn {event.turn}: {event.error.type}: {one_line(event.error.message)}{at}")
+
+
+def _end(event: ev.RunEnded) -> Iterator[Line]:
+    for note in event.notes:
+        yield Line("note", f"note: {one_line(note)}")
+    if event.status != "answered":
+        yield Line("error", f"{event.status}: {event.reason}")
+        if event.draft is not None:
+            yield Line("error", f"the answer is a draft: {event.draft}")
+    amounts = f"{count(event.turns, 'turn')}, {count(event.sub_calls, 'sub-call')}"
+    kind: Kind = "good" if event.status == "answered" else "note"
+    told = (
+        f"{event.status} in {duration(event.seconds)}: {amounts}, {tokens(event.usage)}, {money(event.cost)}"
+    )
+    yield Line(kind, told)
+
+
+def one_line(text: str, size: int = 300) -> str:
+    """``text`` without line breaks, cut at ``size`` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= size else flat[: size - 3] + "..."

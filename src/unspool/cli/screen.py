@@ -1,0 +1,102 @@
+"""The live region of a terminal as a pure function of the view, the clock and the size.
+
+Contract: never wider than ``width`` and never higher than half of ``height``; every text is safe.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .report import calls, money, tokens
+from .terminal import safe
+from .view import View
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.text import Text
+
+_MARGIN = 1  # a row of full width makes some terminals wrap
+
+
+def highlighted(code: str) -> Text:
+    """Python in the colours of the terminal's own palette."""
+    from rich.syntax import Syntax
+
+    text = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(code)
+    text.rstrip()
+    return text
+
+
+def screen(
+    view: View, *, now: float, width: int, height: int, unicode: bool = True, with_code: bool = True
+) -> Group:
+    """What the run does at this moment."""
+    from rich.console import Group
+    from rich.text import Text
+
+    rows: list[Text] = [_status(view, now, unicode)]
+    if with_code:
+        room = max(3, height // 2 - 3)
+        if view.code:
+            rows += _block(highlighted(_tabless(view.code)), room * 2 // 3, unicode)
+        if view.output:
+            rows += _block(Text(_tabless(view.output), style="dim"), room // 3, unicode)
+    done, every, failed = view.cell_calls
+    if every > 1:
+        rows.append(_bar(done, every, failed, width, unicode))
+    if view.usage.calls:
+        rows.append(Text(f"{tokens(view.usage)}{_dot(unicode)}{money(view.cost)}", style="dim"))
+    for row in rows:
+        row.no_wrap = True
+        row.truncate(max(1, width - _MARGIN), overflow="ellipsis" if unicode else "crop")
+    return Group(*rows)
+
+
+def _dot(unicode: bool) -> str:
+    return " · " if unicode else " | "
+
+
+def _status(view: View, now: float, unicode: bool) -> Text:
+    from rich.text import Text
+
+    frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if unicode else "|/-\\"
+    parts = []
+    if view.turn:
+        parts.append(f"turn {view.turn}" + (f" of {view.max_turns}" if view.max_turns else ""))
+    parts.append(view.phase)
+    if view.started is not None:
+        parts.append(f"{max(0.0, now - view.started):.0f} s")
+    if view.nodes > 1:
+        parts.append("1 child" if view.nodes == 2 else f"{view.nodes - 1:,} children")
+    return Text.assemble(
+        (frames[int(now * 8) % len(frames)] + " ", "cyan"), (_dot(unicode).join(parts), "bold")
+    )
+
+
+def _tabless(text: str) -> str:
+    return safe(text.strip("\n")).expandtabs(4)
+
+
+def _block(text: Text, room: int, unicode: bool) -> list[Text]:
+    """The first rows of ``text`` behind a bar; what does not fit is counted."""
+    from rich.text import Text
+
+    rows = list(text.split("\n"))
+    kept = rows if len(rows) <= room else rows[: room - 1]
+    bar = ("│ " if unicode else "| ", "dim")
+    shown = [Text.assemble(bar, row) for row in kept]
+    if len(rows) > len(kept):
+        shown.append(Text.assemble(bar, (f"({len(rows) - len(kept):,} more)", "dim")))
+    return shown
+
+
+def _bar(done: int, every: int, failed: int, width: int, unicode: bool) -> Text:
+    from rich.text import Text
+
+    label = calls(done, every, failed)
+    room = min(30, width - _MARGIN - len(label) - 1)
+    if room < 5:
+        return Text(label)
+    full = room * done // every
+    on, off = ("━", "─") if unicode else ("#", "-")
+    return Text.assemble((on * full, "cyan"), (off * (room - full), "dim"), " ", label)

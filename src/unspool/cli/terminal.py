@@ -1,0 +1,95 @@
+"""Streams that may be closed, narrow or not UTF-8, and text that may be hostile.
+
+Contract: text that a model or an input wrote goes through :func:`safe` on its way to a terminal.
+A stream whose reader has gone (``| head``) swallows what comes after, and is no error.
+
+>>> safe("red \\x1b[31mtext\\x1b[0m, bell \\x07")
+'red text, bell \\\\x07'
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TextIO
+
+# Colours of coloured logs are dropped; every other control shows as what it is.
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+_BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # can make a line read as another one
+_VISIBLE = {
+    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"},
+    **{code: f"\\u{code:04x}" for code in _BIDI},
+    ord("\r"): "\\r",
+}
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def safe(text: str) -> str:
+    """``text`` with nothing left in it that a terminal would obey, but newlines and tabs."""
+    text = _COLOUR.sub("", text.replace("\r\n", "\n")).translate(_VISIBLE)
+    return _SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def prepare_streams() -> None:
+    """A character that the locale cannot show is written as an escape instead of a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def is_utf8(stream: TextIO | None) -> bool:
+    encoding = getattr(stream, "encoding", None) or ""
+    return encoding.lower().replace("-", "").replace("_", "") == "utf8"
+
+
+class Output:
+    """Writes to a stream for as long as somebody reads it."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.stream = stream
+        self.gone = stream is None
+        self.error = ""  # why nothing more can be written, but for a reader that has gone
+
+    def write(self, text: str) -> None:
+        if self.gone or self.stream is None:
+            return
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except BrokenPipeError:
+            self._give_up()
+        except OSError as error:  # a full disk, a terminal that was closed
+            self.error = error.strerror or str(error)
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self.gone = True
+        if self.stream is not None:
+            _redirect_to_null(self.stream)
+
+    def line(self, text: str = "") -> None:
+        self.write(text + "\n")
+
+
+def _redirect_to_null(stream: TextIO) -> None:
+    """What is left in the stream's buffer goes nowhere, else the interpreter complains at its end."""
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError):
+        return  # no file behind it: nothing is flushed at the end
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def complain(message: str) -> None:
+    """One message to stderr."""
+    Output(sys.stderr).line(f"unspool: {safe(message)}")

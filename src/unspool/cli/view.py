@@ -1,0 +1,109 @@
+"""What a run looks like right now: the events so far, folded into a few numbers and texts.
+
+Contract: :func:`fold` is pure. Turns, code and output are those of the root node; sub-calls, tokens and
+cost are those of the whole tree.
+
+>>> from unspool.events import BatchStarted, CallEnded
+>>> view = fold(View(), BatchStarted(node="0", turn=1, cell=1, batch=1, size=16))
+>>> view.calls_done, view.calls_all
+(0, 16)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from .. import events as ev
+from ..types import CellOutcome, Status, Usage
+
+ROOT = "0"
+Phase = Literal["starting", "asking the model", "running code", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    model: str = ""
+    sub_model: str = ""
+    phase: Phase = "starting"
+    started: float | None = None  # Unix seconds
+    now: float = 0.0  # time of the last event
+    turn: int = 0
+    max_turns: int | None = None
+    code: str = ""  # of the cell that runs or ran last
+    output: str = ""  # what it printed
+    outcome: CellOutcome | None = None
+    calls_done: int = 0
+    calls_all: int = 0
+    calls_failed: int = 0
+    before: tuple[int, int, int] = (0, 0, 0)  # done, all, failed as the cell began
+    nodes: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0  # None: a price is not known
+    status: Status | None = None
+
+    @property
+    def cell_calls(self) -> tuple[int, int, int]:
+        """Sub-calls done, asked for and failed since the current cell began."""
+        done, every, failed = self.before
+        return self.calls_done - done, self.calls_all - every, self.calls_failed - failed
+
+
+def fold(view: View, event: ev.Event) -> View:
+    """The view after one more event."""
+    view = replace(view, now=event.time)
+    match event:
+        case ev.RunStarted():
+            turns = event.settings.get("max_turns")
+            return replace(
+                view,
+                model=event.model,
+                sub_model=event.sub_model,
+                started=event.time,
+                max_turns=turns if isinstance(turns, int) else None,
+            )
+        case ev.NodeStarted():
+            return replace(view, nodes=view.nodes + 1)
+        case ev.ModelReplied():
+            return _paid(view, event.usage, event.cost)
+        case ev.BatchStarted() | ev.CallStarted() | ev.CallEnded():
+            return _sub_calls(view, event)
+        case ev.RunEnded():
+            return replace(view, phase="done", status=event.status, usage=event.usage, cost=event.cost)
+        case ev.TurnStarted() | ev.CellStarted() | ev.CellEnded() if event.node == ROOT:
+            return _root(view, event)
+        case _:
+            return view
+
+
+def _root(view: View, event: ev.TurnStarted | ev.CellStarted | ev.CellEnded) -> View:
+    match event:
+        case ev.TurnStarted():
+            return replace(view, phase="asking the model", turn=event.turn)
+        case ev.CellStarted():
+            before = (view.calls_done, view.calls_all, view.calls_failed)
+            return replace(
+                view, phase="running code", code=event.code, output="", outcome=None, before=before
+            )
+        case ev.CellEnded():
+            error = f"{event.error.type}: {event.error.message}" if event.error else ""
+            output = "\n".join(part for part in (event.output.rstrip("\n"), error) if part)
+            return replace(view, output=output, outcome=event.outcome)
+
+
+def _sub_calls(view: View, event: ev.BatchStarted | ev.CallStarted | ev.CallEnded) -> View:
+    match event:
+        case ev.BatchStarted():
+            return replace(view, calls_all=view.calls_all + event.size)
+        case ev.CallStarted():
+            return replace(view, calls_all=view.calls_all + 1) if event.batch is None else view
+        case ev.CallEnded():
+            if event.reply is not None:  # a call that failed is booked by nobody
+                view = _paid(view, event.usage, event.cost)
+            failed = view.calls_failed + (event.error is not None)
+            return replace(view, calls_done=view.calls_done + 1, calls_failed=failed)
+
+
+def _paid(view: View, usage: Usage, cost: float | None) -> View:
+    total = None if view.cost is None or cost is None else view.cost + cost
+    return replace(view, usage=view.usage + usage, cost=total)
