@@ -1,0 +1,85 @@
+"""What a call cost, in US dollars, from the price list of genai-prices.
+
+Contract: an unknown price is ``None``, never 0. The list is the installed one: nothing is fetched.
+Importing it takes about half a second, so ``load`` does that in a thread, once for the process;
+start it when the first request is sent and it is there when the reply is.
+
+>>> import asyncio
+>>> _ = asyncio.run(ready())
+>>> cost("openai", "gpt-5-mini", Counts(input=1_000_000, output=0))
+0.25
+>>> cost("openai", "no-such-model", Counts(input=10, output=10)) is None
+True
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from functools import lru_cache
+
+from .replies import Counts
+
+_loading: Future[None] | None = None
+_lock = threading.Lock()
+
+
+def load() -> Future[None]:
+    """Start reading the list, if nobody has; the future says when it is read."""
+    global _loading
+    with _lock:
+        if _loading is None:
+            _loading = Future()
+            threading.Thread(target=_read, args=(_loading,), name="unspool-prices", daemon=True).start()
+    return _loading
+
+
+async def ready() -> None:
+    """Wait until the list is read."""
+    loading = load()
+    if not loading.done():
+        # Shielded: a caller that is cancelled must not cancel the future that all share.
+        await asyncio.shield(asyncio.wrap_future(loading))
+
+
+def cost(provider: str, model: str, counts: Counts) -> float | None:
+    """Dollars for these tokens; ``input`` includes ``cached`` and ``written``. After ``ready``."""
+    if counts.input is None or counts.output is None:
+        return None
+    from genai_prices import Usage, calc_price
+
+    try:
+        price = calc_price(
+            Usage(
+                input_tokens=counts.input,
+                output_tokens=counts.output,
+                cache_read_tokens=counts.cached or 0,
+                cache_write_tokens=counts.written or 0,
+            ),
+            model_ref=model,
+            provider_id=provider,
+        )
+    except (LookupError, ValueError):
+        return None
+    return float(price.total_price)
+
+
+@lru_cache(maxsize=256)
+def window(provider: str, model: str) -> int | None:
+    """Tokens that the model reads at once, where the list has it. After ``ready``."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider_model(model, None, provider, None)[1].context_window
+    except LookupError:
+        return None
+
+
+def _read(loading: Future[None]) -> None:
+    try:
+        cost("openai", "gpt-5", Counts(input=1, output=1))  # the first price builds the tables
+    except BaseException as error:
+        loading.set_exception(error)
+    else:
+        loading.set_result(None)

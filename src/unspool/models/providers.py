@@ -1,0 +1,106 @@
+"""The providers that are known by name: their keys, addresses and default models.
+
+Contract: a table, no I/O but reading the environment. ``root`` is the model that is taken where
+only a key was found, ``sub`` the cheaper one that sub-calls then go to; both are ``None`` for
+servers on this machine, which are asked what they serve. ``lm15`` is the entry of lm15's registry
+that speaks the wire; ``prices`` the provider's name in genai-prices.
+
+>>> PROVIDERS["openai"].keys
+('OPENAI_API_KEY',)
+>>> PROVIDERS["ollama"].here
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+COMPATIBLE = "compatible"
+"""The wire of a server that speaks chat completions and is none of the services known by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One row of the table. ``here``: a keyless server on this machine, at ``base_url``."""
+
+    name: str
+    keys: tuple[str, ...] = ()
+    root: str | None = None
+    sub: str | None = None
+    lm15: str = COMPATIBLE
+    prices: str | None = None
+    base_url: str | None = None  # None: the one that lm15 knows
+    base_url_variable: str | None = None
+    here: bool = False
+
+    def key(self, environ: Mapping[str, str]) -> str | None:
+        for variable in self.keys:
+            if value := environ.get(variable, "").strip():
+                return value
+        return None
+
+    def address(self, environ: Mapping[str, str]) -> str | None:
+        """The base URL to use, or None for the provider's own."""
+        if self.base_url_variable and (value := environ.get(self.base_url_variable, "").strip()):
+            return value
+        return self.base_url
+
+    def redirected(self, environ: Mapping[str, str]) -> bool:
+        """Whether the environment points this name at another server than the provider's own."""
+        return self.address(environ) != self.base_url
+
+
+_ROWS = (
+    Provider(
+        "openai", ("OPENAI_API_KEY",), "gpt-6.1-sol", "gpt-6-luna",
+        lm15="openai-chat", prices="openai", base_url_variable="OPENAI_BASE_URL",
+    ),
+    Provider(
+        "anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-5-5", "claude-haiku-5-5",
+        lm15="anthropic", prices="anthropic",
+    ),
+    Provider(
+        "gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini-3.8-flash", "gemini-3.5-flash-lite",
+        lm15="gemini", prices="google",
+    ),
+    Provider(
+        "openrouter", ("OPENROUTER_API_KEY",), "anthropic/claude-sonnet-5", "openai/gpt-oss-120b",
+        lm15="openrouter", prices="openrouter",
+    ),
+    Provider(
+        "deepseek", ("DEEPSEEK_API_KEY",), "deepseek-v4-pro", "deepseek-v4-flash",
+        lm15="deepseek", prices="deepseek",
+    ),
+    Provider(
+        "groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b", "openai/gpt-oss-20b",
+        lm15="groq", prices="groq",
+    ),
+    Provider(
+        "mistral", ("MISTRAL_API_KEY",), "mistral-medium-latest", "mistral-small-latest",
+        prices="mistral", base_url="https://api.mistral.ai/v1",
+    ),
+    Provider(
+        "xai", ("XAI_API_KEY",), "grok-4.7", "grok-4-1-fast-non-reasoning",
+        lm15="xai", prices="x-ai",
+    ),
+    Provider(
+        "together", ("TOGETHER_API_KEY",), "deepseek-ai/DeepSeek-V4.1-Flash", "openai/gpt-oss-120b",
+        lm15="together", prices="together",
+    ),
+    Provider(
+        "fireworks", ("FIREWORKS_API_KEY",),
+        "accounts/fireworks/models/deepseek-v4-pro", "accounts/fireworks/models/deepseek-v4-flash",
+        lm15="fireworks", prices="fireworks",
+    ),
+    Provider(
+        "moonshotai", ("MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"), "kimi-k2.7-code", "kimi-k2.6",
+        lm15="moonshotai", prices="moonshotai",
+    ),
+    Provider("ollama", lm15="ollama", base_url="http://127.0.0.1:11434/v1", here=True),
+    Provider("llamacpp", base_url="http://127.0.0.1:8080/v1", here=True),
+    Provider("vllm", lm15="vllm", base_url="http://127.0.0.1:8000/v1", here=True),
+    Provider("lmstudio", base_url="http://127.0.0.1:1234/v1", here=True),
+)  # fmt: skip
+
+PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
