@@ -1,0 +1,344 @@
+"""Hardening on Linux: what turns a forked process into a place for model-written code.
+
+Contract, in the order in which the processes call it (standard library only; also importable as a
+plain sibling module with the sandbox folder on ``sys.path``):
+
+1. The freshly executed zygote, with one thread and before any other import, calls
+   ``enter(read_only)``: namespaces with a root of their own where they are to be had (tier
+   ``"namespaces"``), else the process stays where it is (tier ``"landlock"``; :func:`state` keeps
+   the reason). ``read_only``: site-packages and every file or folder that any node may be granted.
+   It raises ``RuntimeError`` with the reason where the machine cannot harden.
+2. Per node, the zygote calls ``fork_node()`` in the place of ``os.fork()``: the child is the keeper.
+   In tier 1 it is pid 1 of a pid namespace of its own: nothing inside can signal it, and when it
+   ends, for any reason, the kernel kills all that is inside.
+3. The keeper calls ``make_scratch(node, limit)``, then forks the worker. Whatever the worker
+   becomes, ``kill_node(worker)`` ends all of it at once, ``node_pids(worker)`` lists it.
+4. The worker calls ``harden_worker(...)`` and from then on may run model-written code. It should
+   have closed every file descriptor it does not need: ``close_others(keep)``.
+
+What a keeper must do in tier 2, where no namespace does it: be a subreaper, kill the worker's
+process group (its id is the worker's pid, and setsid and setpgid are denied inside) with
+``kill_node`` when the host's pipe closes, and sample ``len(node_pids(worker))`` against
+:data:`MAX_TASKS`: RLIMIT_NPROC does not count for root, and for a user it counts all that the
+user runs, so there it is only a far limit. In both tiers it samples ``node_memory`` (memory, and
+files that are open but have no name) and, in tier 2, ``scratch_bytes``.
+
+>>> isinstance(available(), str)
+True
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING or __package__:
+    from . import _landlock, _namespaces, _seccomp, _syscalls
+    from ._node import kill_node, node_memory, node_pids, remove_tree, scratch_bytes
+else:
+    import _landlock
+    import _namespaces
+    import _seccomp
+    import _syscalls
+    from _node import kill_node, node_memory, node_pids, remove_tree, scratch_bytes
+
+__all__ = [
+    "MAX_TASKS", "State", "available", "close_others", "enter", "fork_node", "harden_worker",
+    "kill_node", "make_scratch", "node_memory", "node_pids", "remove_scratch", "scratch_bytes", "state",
+]  # fmt: skip
+
+MAX_TASKS = 256  # processes and threads of one node
+_AS_SLACK = 1 << 30  # room for thread stacks, malloc arenas and libraries mapped later
+_MAX_FILES = 256
+_FIRST_UID = 0x70000000  # nobody's: above what systemd gives to containers, below 2**31
+_IDENTITIES = ((_FIRST_UID, _FIRST_UID + 2**22), (65534, 65534))  # one for each pid, or nobody
+_SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
+_CAPABILITY_VERSION_3 = 0x20080522
+_NEVER = ("/", "/proc", "/sys", "/dev", "/run")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What :func:`enter` reached, for reports: nothing here is a secret."""
+
+    tier: Literal["namespaces", "landlock"]
+    reason: str  # why not namespaces; empty in tier "namespaces"
+    abi: int  # the version of Landlock in use
+    base: tuple[str, ...]  # what every worker may read: interpreter, libraries, time zones
+    uid: int | None  # the first of the identities that workers get; None: they keep this one
+    uid_reason: str  # why root's workers keep root's identity, where they do
+    own_pids: bool = False  # this process came from fork_node into a pid namespace of its own
+    program: bytes = b""  # the seccomp filter, ready made
+
+    @property
+    def signals_scoped(self) -> bool:
+        """Whether something other than the seccomp filter keeps a worker's signals inside."""
+        return self.own_pids or self.abi >= 6
+
+
+_state: State | None = None
+
+
+def available() -> str:
+    """Empty where this machine can harden at least in tier 2, else the reason why not."""
+    if sys.platform != "linux":
+        return "this is not Linux: there is no Landlock and no seccomp"
+    return _landlock.missing() or _seccomp.available() or ""
+
+
+def state() -> State:
+    """What :func:`enter` reached in this process or in the one it was forked from."""
+    if _state is None:
+        raise RuntimeError("linux.enter() has not been called")
+    return _state
+
+
+def enter(read_only: Sequence[str], allow_namespaces: bool = True, max_abi: int | None = None) -> str:
+    """Enter the sandbox as its zygote; returns the tier. See the module docstring.
+
+    ``allow_namespaces=False`` and ``max_abi`` make this machine look poorer than it is: for tests.
+    """
+    global _state
+    reason = available()
+    if reason:
+        raise RuntimeError(reason)
+    _die_with_parent()
+    with contextlib.suppress(PermissionError):
+        os.setsid()  # away from the terminal; refused where this leads a session already
+    _syscalls.prctl(_SET_NO_NEW_PRIVS, 1)
+    abi = min(_landlock.abi(), max_abi or 99)
+    base = _base_paths()
+    for path in read_only:
+        _check_grant(path)
+    why = "switched off by the caller"
+    if allow_namespaces:
+        why = _namespaces.enter([*base, *read_only])
+    uid, uid_reason = _worker_uid([*base, *read_only])
+    entered = State("landlock" if why else "namespaces", why, abi, tuple(base), uid, uid_reason)
+    _state = replace(entered, program=_filter(entered))
+    return entered.tier
+
+
+def fork_node() -> int:
+    """``os.fork()`` for a keeper; in tier 1 the child is pid 1 of a pid namespace of its own."""
+    global _state
+    now = state()
+    if now.tier != "namespaces":
+        return os.fork()
+    mine = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _syscalls.call("unshare", _namespaces.NEWPID)
+        child = os.fork()
+        if child:
+            _syscalls.call("setns", mine, _namespaces.NEWPID)
+        else:
+            inside = replace(now, own_pids=True)
+            _state = replace(inside, program=_filter(inside))
+            _die_with_parent()
+    finally:
+        os.close(mine)
+    return child
+
+
+def make_scratch(node: str, limit_bytes: int) -> str:
+    """In the keeper: the node's private folder, the only place its worker may write; its path.
+
+    In tier 1 a file system in memory with this size, seen by this node alone, gone with its last
+    process; in tier 2 a folder that the keeper has to watch (``scratch_bytes``).
+    """
+    now = state()
+    uid = os.geteuid() if now.uid is None else now.uid + (os.getpid() if now.uid == _FIRST_UID else 0)
+    gid = os.getegid() if now.uid is None else uid
+    if now.tier == "namespaces":
+        _namespaces.private_mounts(own_pids=now.own_pids)
+        _namespaces.mount_scratch(limit_bytes, uid, gid)
+        return _namespaces.SCRATCH
+    import tempfile
+
+    name = "".join(letter if letter.isalnum() else "-" for letter in node)
+    path = tempfile.mkdtemp(prefix=f"unspool-{name}-")
+    if now.uid is not None:
+        os.chown(path, uid, gid)
+    return path
+
+
+def remove_scratch(path: str) -> None:
+    """Remove the folder and all in it. Only after the node's processes are dead. Twice is fine."""
+    if state().tier == "namespaces":
+        with contextlib.suppress(OSError):  # not mounted any more
+            _syscalls.call("umount2", path.encode(), 2)
+        return
+    remove_tree(path)
+
+
+def close_others(keep: Collection[int]) -> None:
+    """Close every file descriptor but these. A leaked one is a way out that nothing else guards."""
+    low = 0
+    for fd in sorted(keep):
+        os.closerange(low, fd)
+        low = fd + 1
+    _syscalls.call("close_range", low, 0xFFFFFFFF, 0)
+
+
+def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped: int) -> None:
+    """Give up, for good, all that model-written code must not have. The process must have one thread.
+
+    ``read_only``: what this node may read beside the interpreter (in tier 1 only what ``enter`` was
+    given can be there). ``memory``: how much more than now it may allocate; ``mapped``: bytes of
+    context that it maps beside that. The working directory, HOME and TMPDIR become ``scratch``.
+    """
+    now = state()
+    # Before the identity goes: root may open what the worker itself may not yet, or not any more.
+    rules = _landlock.ruleset(
+        read=[*now.base, *read_only], write=[scratch], devices=_namespaces.DEVICES, version=now.abi
+    )
+    owner = os.stat(scratch)
+    os.chdir(scratch)
+    for name in ("HOME", "TMPDIR", "PWD"):
+        os.environ[name] = scratch
+    with contextlib.suppress(PermissionError):
+        os.setpgid(0, 0)  # its own group, which the keeper can kill as a whole
+    size_now = _sizes()
+    _become(owner.st_uid, owner.st_gid)
+    if now.tier == "namespaces":
+        with contextlib.suppress(OSError):  # too many of them: then NPROC counts all nodes together
+            _namespaces.new_user()
+    _limit(memory, mapped, size_now)
+    _drop_capabilities()
+    # A change of identity switches this off, and then not even the keeper could read how much
+    # memory the worker uses. Other processes are kept out by seccomp, Landlock and namespaces.
+    _syscalls.prctl(_SET_DUMPABLE, 1)
+    _die_with_parent()
+    _syscalls.prctl(_SET_NO_NEW_PRIVS, 1)
+    _landlock.restrict(rules)
+    _seccomp.install(now.program)
+
+
+def _filter(now: State) -> bytes:
+    return _seccomp.build(signals=now.signals_scoped, metadata=now.tier == "namespaces")
+
+
+def _die_with_parent() -> None:
+    parent = os.getppid()
+    _syscalls.prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it died before we asked
+
+
+def _base_paths() -> list[str]:
+    """The interpreter's own folders, the shared libraries it uses, and the time zones."""
+    found = [path for path in sys.path if os.path.isabs(path)]
+    found.append(os.path.dirname(os.__file__))
+    for prefix in (sys.base_prefix, sys.prefix):
+        found += [os.path.join(prefix, name) for name in ("lib", "lib64")]
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        mapped = {line.split(None, 5)[5].rstrip("\n") for line in file if "/" in line}
+    found += [os.path.dirname(path) for path in mapped if path.endswith(".so") or ".so." in path]
+    found += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"]
+    found += ["/etc/localtime", "/usr/share/zoneinfo"]
+    return [path for path in dict.fromkeys(found) if os.path.exists(path) and path not in _NEVER]
+
+
+def _check_grant(path: str) -> None:
+    if not os.path.isabs(path):
+        raise ValueError(f"a path to be read in the sandbox must be absolute: {path!r}")
+    if os.path.realpath(path) in _NEVER:
+        raise ValueError(f"{path!r} cannot be granted to the sandbox as a whole: name what is needed of it")
+
+
+def _worker_uid(paths: Sequence[str]) -> tuple[int | None, str]:
+    """The identity for root's workers: nobody's, if with it the interpreter can still be read."""
+    if os.geteuid() != 0:
+        return None, ""
+    uid = next((first for first, last in _IDENTITIES if _mapped("uid", first, last) and _mapped("gid", first, last)), None)
+    if uid is None:
+        return None, "no other identity is mapped into this container"
+    pid = os.fork()
+    if not pid:
+        code = 2
+        with contextlib.suppress(OSError):
+            _become(uid, uid)
+            code = 0 if all(_readable(path) for path in paths) else 1
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code == 0:
+        return uid, ""
+    return None, (
+        "another identity could not read the interpreter or a grant" if code == 1 else "root may not change its identity"
+    )
+
+
+def _mapped(kind: str, first: int, last: int) -> bool:
+    """Whether these identities exist in this user namespace."""
+    with open(f"/proc/self/{kind}_map", encoding="ascii") as file:
+        rows = [[int(field) for field in line.split()] for line in file]
+    return any(start <= first and last < start + count for start, _, count in rows)
+
+
+def _readable(path: str) -> bool:
+    """Whether this process can read a file, or a folder and what is in it at the first level."""
+    if not os.path.isdir(path):
+        return os.access(path, os.R_OK)
+    if not os.access(path, os.R_OK | os.X_OK):
+        return False
+    with os.scandir(path) as entries:
+        return all(_entry_readable(entry) for entry in entries)
+
+
+def _entry_readable(entry: os.DirEntry[str]) -> bool:
+    if entry.is_symlink():
+        return True
+    return os.access(entry.path, os.R_OK | os.X_OK if entry.is_dir() else os.R_OK)
+
+
+def _become(uid: int, gid: int) -> None:
+    if os.geteuid() == 0 and uid != 0:
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+
+
+def _sizes() -> tuple[int, int]:
+    """Address space and data of this process in bytes."""
+    with open("/proc/self/statm", "rb") as file:
+        pages = file.read().split()
+    page = resource.getpagesize()
+    return int(pages[0]) * page, int(pages[5]) * page
+
+
+def _limit(memory: int, mapped: int, now: tuple[int, int]) -> None:
+    limits: Iterable[tuple[int, int]] = (
+        (resource.RLIMIT_DATA, now[1] + memory),
+        (resource.RLIMIT_AS, now[0] + memory + mapped + _AS_SLACK),
+        # Not 0: a core dump that is piped to a program ignores 0, but not 1.
+        (resource.RLIMIT_CORE, 1),
+        (resource.RLIMIT_NOFILE, _MAX_FILES),
+        (resource.RLIMIT_NPROC, _max_tasks()),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    )
+    for which, value in limits:
+        _, hard = resource.getrlimit(which)
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.setrlimit(which, (value, value))
+
+
+def _max_tasks() -> int:
+    """In tier 2 the limit counts all that the user runs, so it can only be a far one."""
+    now = state()
+    own = now.tier == "namespaces" or now.uid == _FIRST_UID
+    return MAX_TASKS if own else 16 * MAX_TASKS
+
+
+def _drop_capabilities() -> None:
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
+    _syscalls.call("capset", header, ctypes.create_string_buffer(24))
