@@ -1,0 +1,277 @@
+"""The engine's overheads, each beside a floor measured in the same run.
+
+``scripts/bench engine [--json FILE] [--quick]`` prints a table. Medians of several rounds, value and
+floor in turn, because machines are shared and noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).parent))  # run as a file
+
+from measure import Row, as_json, table, timed
+
+CONTEXT = "one line of text\n" * 10_000
+HERE = Path(__file__).parent
+
+
+@contextmanager
+def server(delay: float = 0.0) -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "serve.py"), "--delay", str(delay)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()
+        process.wait()
+
+
+def engine_model(url: str) -> object:
+    os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "bench"
+    return "openai:bench-model"
+
+
+def bare_calls(url: str, count: int) -> None:
+    """The floor of a run: the same number of calls over one connection, and nothing else."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port)
+    for number in range(count):
+        messages = [{"role": "user", "content": "x" * 2_000}] * (2 + 2 * number)
+        body = json.dumps({"model": "bench-model", "messages": messages})
+        connection.request("POST", f"{parts.path}/chat/completions", body, {"Content-Type": "application/json"})
+        json.loads(connection.getresponse().read())
+    connection.close()
+
+
+def two_turns(rounds: int) -> list[Row]:
+    from unspool import RLM
+
+    with server() as url:
+        model = engine_model(url)
+        warm = RLM(model)
+        warm.run("q", CONTEXT)
+        values, floors, fresh = [], [], []
+        for _ in range(rounds):
+            values.append(timed(lambda: warm.run("q", CONTEXT)))
+            floors.append(timed(lambda: bare_calls(url, 2)))
+            fresh.append(timed(lambda: RLM(model).run("q", CONTEXT)))
+        warm.close()
+    floor = "two bare HTTP calls"
+    return [
+        _beyond("two-turn run, warm engine, sandboxed", values, floor, floors, 0.010),
+        _beyond("two-turn run, fresh engine, warm zygote", fresh, floor, floors, 0.010),
+    ]
+
+
+def _beyond(what: str, values: list[float], floor: str, floors: list[float], limit: float) -> Row:
+    row = Row(what, tuple(values), floor, tuple(floors), f"≤ {limit * 1000:g} ms beyond the floor", False)
+    return Row(row.what, row.values, floor, row.floors, row.goal, row.median - row.floor_median <= limit)
+
+
+def _fork_and_reply() -> None:
+    """The floor of a worker: a fork of this process (pandas loaded) and one byte back."""
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writable, b"x")
+        os._exit(0)
+    os.read(readable, 1)
+    os.close(readable)
+    os.close(writable)
+    os.waitpid(child, 0)
+
+
+def sandbox_rows(rounds: int) -> list[Row]:
+    import pandas  # noqa: F401  (the floor forks a process that holds it)
+
+    from unspool._runtime import runtime
+    from unspool.sandbox.protocol import HostCall, HostReply, ReplSpec
+    from unspool.sandbox.shared import shared_sandbox
+
+    async def on_call(call: HostCall) -> HostReply:
+        return HostReply("ok")
+
+    sandbox = shared_sandbox("process")
+
+    async def measure() -> tuple[list[float], list[float], list[float], list[float], list[float]]:
+        opened, floors, turns, calls, batch = [], [], [], [], []
+        repl = await sandbox.open(ReplSpec(context=CONTEXT), on_call)
+        await repl.execute("x = 1", seconds=5)
+        for _ in range(rounds):
+            started = time.perf_counter()
+            other = await sandbox.open(ReplSpec(context=CONTEXT), on_call)
+            await other.execute("x = 1", seconds=5)
+            opened.append(time.perf_counter() - started)
+            await other.close()
+            floors.append(timed(_fork_and_reply))
+            started = time.perf_counter()
+            await repl.execute("x = 1", seconds=5)
+            turns.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            await repl.execute("for _ in range(100): llm_query('p')", seconds=5)
+            calls.append((time.perf_counter() - started) / 100)
+            started = time.perf_counter()
+            await repl.execute("r = llm_query_batched(['prompt'] * 10_000)", seconds=30)
+            batch.append((time.perf_counter() - started) / 10_000)
+        await repl.close()
+        return opened, floors, turns, calls, batch
+
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the floor forks in a process with threads
+        opened, floors, turns, calls, batch = runtime().wait(measure())
+    fork = "fork of a process with pandas, one byte back"
+    worker = Row("worker ready: open and first cell", tuple(opened), fork, tuple(floors), "≤ 5 ms", False)
+    turn = Row("a cell, checkpoint included", tuple(turns), fork, tuple(floors), "≤ 3 ms", False)
+    rows = [
+        Row(r.what, r.values, r.floor, r.floors, r.goal, r.median <= limit)
+        for r, limit in ((worker, 0.005), (turn, 0.003))
+    ]
+    each = Row("one host call from code", tuple(calls), fork, tuple(floors), "≤ 0.1 ms", False)
+    prompt = Row("a prompt of a batch of 10,000, host call only", tuple(batch), fork, tuple(floors), "≤ 0.02 ms", False)
+    rows += [
+        Row(r.what, r.values, r.floor, r.floors, r.goal, r.median <= limit)
+        for r, limit in ((each, 0.0001), (prompt, 0.00002))
+    ]
+    return rows
+
+
+async def _bare_client(url: str, count: int, width: int) -> None:
+    """The floor of a fan-out: the same calls by a minimal keep-alive client."""
+    parts = urlsplit(url)
+    body = json.dumps({"model": "bench-model", "messages": [{"role": "user", "content": "prompt"}]}).encode()
+    head = f"POST {parts.path}/chat/completions HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
+    request = head.encode() + body
+    left = iter(range(count))
+
+    async def line() -> None:
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        for _ in left:
+            writer.write(request)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            size = next(h for h in answer.lower().split(b"\r\n") if h.startswith(b"content-length:"))
+            json.loads(await reader.readexactly(int(size.split(b":")[1])))
+        writer.close()
+        await writer.wait_closed()
+
+    await asyncio.gather(*[line() for _ in range(width)])
+
+
+def fan_out(rounds: int) -> list[Row]:
+    from unspool import RLM
+    from unspool.testing import ScriptedModel
+
+    code = "```python\nr = llm_query_batched(['prompt'] * 1000)\nprint(sum(map(bool, r)))\nsubmit(1)\n```"
+    values, floors, cpu = [], [], []
+    with server(0.05) as url:
+        sub = engine_model(url)
+        for _ in range(rounds):
+            engine = RLM(ScriptedModel([code]), sub_model=sub, concurrency=64)  # type: ignore[arg-type]
+            used = time.process_time()
+            values.append(timed(lambda engine=engine: engine.run("q", "c")))
+            cpu.append(time.process_time() - used)
+            engine.close()
+            floors.append(timed(lambda: asyncio.run(_bare_client(url, 1000, 64))))
+    row = Row("1,000 sub-calls of 50 ms, 64 at a time", tuple(values), "bare client", tuple(floors), "≤ 1.15 ×", False)
+    ideal = (1000 / 64 * 0.05,) * rounds
+    spent = Row("the same: CPU time of the host", tuple(cpu), "ideal wall time", ideal, "≤ 0.6 s", False)
+    return [
+        Row(row.what, row.values, row.floor, row.floors, row.goal, row.median <= 1.15 * row.floor_median),
+        Row(spent.what, spent.values, spent.floor, spent.floors, spent.goal, spent.median <= 0.6),
+    ]
+
+
+def imports(rounds: int) -> list[Row]:
+    def command(*arguments: str) -> float:
+        return timed(lambda: subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL))
+
+    package, cli, floors = [], [], []
+    for _ in range(rounds):
+        floors.append(command("-c", "pass"))
+        package.append(command("-c", "import unspool; unspool.RLM"))
+        cli.append(command("-m", "unspool", "--help"))
+    floor = "python -c pass"
+    rows = (
+        (Row("import unspool, RLM loaded", tuple(package), floor, tuple(floors), "≤ 100 ms beyond", False), 0.1),
+        (Row("unspool --help", tuple(cli), floor, tuple(floors), "≤ 300 ms in all", False), None),
+    )
+    return [
+        Row(
+            r.what, r.values, r.floor, r.floors, r.goal,
+            r.median <= 0.3 if beyond is None else r.median - r.floor_median <= beyond,
+        )
+        for r, beyond in rows
+    ]  # fmt: skip
+
+
+def large_context(rounds: int) -> list[Row]:
+    from unspool import RLM
+    from unspool.testing import ScriptedModel
+
+    text = "0123456789abcde\n" * (100 * 2**20 // 16)
+    values, floors = [], []
+    for _ in range(rounds):
+        seen: list[float] = []
+
+        def first(_: object, seen: list[float] = seen) -> str:
+            seen.append(time.perf_counter())
+            return "```python\nprint(len(context))\nsubmit(1)\n```"
+
+        started = time.perf_counter()
+        RLM(ScriptedModel(first)).run("q", text)
+        values.append(seen[0] - started)
+        floors.append(timed(lambda: _fill_memfd(text)))
+    row = Row("100 MB text: run() to first root request", tuple(values), "encode into a memfd", tuple(floors), "≤ 300 ms", False)
+    return [Row(row.what, row.values, row.floor, row.floors, row.goal, row.median <= 0.3)]
+
+
+def _fill_memfd(text: str) -> None:
+    fd = os.memfd_create("floor")
+    view = memoryview(text.encode())
+    while view:
+        view = view[os.write(fd, view) :]
+    os.close(fd)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures to this file, too")
+    parser.add_argument("--quick", action="store_true", help="few rounds: whether it runs, not how fast")
+    arguments = parser.parse_args()
+    many, few = (3, 1) if arguments.quick else (40, 5)
+    rows = [
+        *imports(few),
+        *two_turns(many),
+        *sandbox_rows(many),
+        *fan_out(few),
+        *large_context(few),
+    ]
+    print(table(rows))
+    missed = [row.what for row in rows if not row.met]
+    print(f"\nPython {sys.version.split()[0]}, {os.cpu_count()} cores. Missed: {'; '.join(missed) or 'none'}.")
+    if arguments.json:
+        arguments.json.write_text(as_json(rows), encoding="utf-8")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

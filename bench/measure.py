@@ -1,0 +1,58 @@
+"""One measured row beside its floor, and how a table of rows is printed."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from time import perf_counter
+
+
+@dataclass(frozen=True)
+class Row:
+    """``values`` and ``floors`` in seconds, taken in turn; ``goal`` in words, ``met`` by the medians."""
+
+    what: str
+    values: tuple[float, ...]
+    floor: str
+    floors: tuple[float, ...]
+    goal: str
+    met: bool
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def floor_median(self) -> float:
+        return statistics.median(self.floors)
+
+
+def timed(function: Callable[[], object]) -> float:
+    started = perf_counter()
+    function()
+    return perf_counter() - started
+
+
+def show_seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms" if seconds < 0.5 else f"{seconds:.2f} s"
+
+
+def table(rows: Sequence[Row]) -> str:
+    lines = [
+        "| what | median (min to max) | floor | its median | ratio | goal | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        spread = f"{show_seconds(min(row.values))} to {show_seconds(max(row.values))}"
+        lines.append(
+            f"| {row.what} | {show_seconds(row.median)} ({spread}) | {row.floor} | "
+            f"{show_seconds(row.floor_median)} | {row.median / row.floor_median:.2f} | {row.goal} | "
+            f"{'met' if row.met else '**missed**'} |"
+        )
+    return "\n".join(lines)
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    return json.dumps([asdict(row) for row in rows], indent=1)
