@@ -30,7 +30,7 @@ class AnswerType:
     def __init__(self, wanted: object) -> None:
         self.wanted = wanted
         if wanted is not None:
-            self.words  # a type that pydantic does not know is refused now, before any money is spent
+            _ = self.words  # a type that pydantic does not know is refused now, before money is spent
 
     @cached_property
     def _adapter(self) -> TypeAdapter[object]:

@@ -143,19 +143,19 @@ class NodeLoop:
             reason = f"the model {self.scope.root.info.name} failed: {error.message}"
         except SandboxError as error:
             reason = str(error)
-        if self.api.accepted is not None:  # a limit crossed in the very turn that submits
-            return Outcome("answered", "submitted", self.api.accepted.value, None, self.turn)
+        if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
+            return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
         return await self._stopped(repl, status, reason)
 
     async def _turns(self, repl: Repl) -> None:
         """Algorithm 1. Returns once an answer is accepted."""
-        for self.turn in range(1, self.scope.limits.max_turns + 1):
-            self.api.place.turn = self.turn
+        for turn in range(1, self.scope.limits.max_turns + 1):
+            self.turn = self.api.place.turn = turn
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
             reply = await self._ask()
             found = find_cells(reply.text, code=reply.code)
             shown = await self._run_cells(repl, found)
-            if self.api.accepted is not None:
+            if self.api.answers.accepted is not None:
                 return
             if self.scope.fatal is not None:
                 raise self.scope.fatal
@@ -221,9 +221,9 @@ class NodeLoop:
                     own_seconds=result.own_seconds,
                 )
             )
-            self.api.looked = self.api.looked or result.printed > 0
+            self.api.printed = self.api.printed or result.printed > 0
             shown.append(Shown(self.cells, cell.code, result, notes))
-            if self.api.accepted is not None or self.scope.fatal is not None:
+            if self.api.answers.accepted is not None or self.scope.fatal is not None:
                 break
         return shown
 
@@ -268,13 +268,13 @@ class NodeLoop:
 
     async def _stopped(self, repl: Repl, status: Status, reason: str) -> Outcome:
         """No answer: the best draft, and the status that says so."""
-        if not self.api.drafts and self.scope.fatal is None and self.cells:
+        if not self.api.answers.drafts and self.scope.fatal is None and self.cells:
             try:
                 await repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
             except SandboxError as error:
                 reason += f"; no draft could be read ({error})"
-        if self.api.drafts:
-            source, value = self.api.drafts[0]
+        if self.api.answers.drafts:
+            source, value = self.api.answers.drafts[0]
             return Outcome(status, reason, value, source, self.turn)
         return Outcome("budget" if status == "budget" else "failed", reason, turns=self.turn)
 

@@ -26,7 +26,7 @@ from .budget import Budget, Meter
 from .errors import ConfigError, ModelError
 from .events import Event, EventLog, RunEnded, RunStarted
 from .loop import run_node
-from .prompts import Profile, get_profile
+from .prompts import get_profile
 from .sandbox.shared import shared_sandbox
 from .scope import Limits, Outcome, Scope, Task
 from .tools import Tool, Toolbox

@@ -45,6 +45,14 @@ class Task:
     meter: Meter
 
 
+@dataclass(slots=True)
+class Place:
+    """Where a node is: the events of host calls carry it."""
+
+    turn: int = 0
+    cell: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a node ended. ``draft`` says where an answer that was not submitted came from."""

@@ -23,8 +23,9 @@ from .errors import ConfigError, HostCallError
 Tool = Callable[..., object]
 
 RESERVED = frozenset(
-    "context llm_query llm_query_batched rlm_query rlm_query_batched classify grep chunks budget "
-    "SHOW_VARS submit SUBMIT FINAL FINAL_VAR answer LLMError FailedCall draft".split()
+    {"context", "llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "classify"}
+    | {"grep", "chunks", "budget", "SHOW_VARS", "submit", "SUBMIT", "FINAL", "FINAL_VAR", "answer"}
+    | {"LLMError", "FailedCall"}
 )
 DRAFT = "_unspool_draft"  # the engine's own, see loop.py
 
