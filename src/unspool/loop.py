@@ -153,7 +153,7 @@ class NodeLoop:
             self.turn = self.api.place.turn = turn
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
             reply = await self._ask()
-            found = find_cells(reply.text, code=reply.code)
+            found = find_cells(reply.text, code=reply.code, thinking=reply.thinking)
             shown = await self._run_cells(repl, found)
             if self.api.answers.accepted is not None:
                 return
@@ -205,7 +205,8 @@ class NodeLoop:
                 ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
             )
             result = await repl.execute(cell.code, seconds=self.scope.limits.cell_seconds)
-            notes = (*cell.repairs, *result.notes, *self._take_notes())
+            repairs = (f"repaired before it ran: {repair}" for repair in cell.repairs)
+            notes = (*repairs, *result.notes, *self._take_notes())
             self.scope.log.emit(
                 ev.CellEnded(
                     node=self.task.node,
