@@ -14,7 +14,7 @@ from unspool.models.calls import Caller
 from unspool.models.gate import Gate
 from unspool.models.protocol import Message, ModelReply, ModelRequest
 from unspool.testing import ScriptedModel
-from unspool.types import Usage
+from unspool.types import FailureKind, Usage
 
 
 def ask(text: str = "hi", **more: float) -> ModelRequest:
@@ -143,8 +143,9 @@ async def test_the_wait_grows_and_is_jittered() -> None:
 
 
 async def test_what_cannot_help_is_not_sent_again() -> None:
-    for kind in ("auth", "bad_request", "unknown_model", "too_long"):
-        model = ScriptedModel([ModelError(kind, "no")])  # type: ignore[arg-type]
+    kinds: tuple[FailureKind, ...] = ("auth", "bad_request", "unknown_model", "too_long")
+    for kind in kinds:
+        model = ScriptedModel([ModelError(kind, "no")])
         with pytest.raises(ModelError):
             await Caller(model).call(ask())
         assert len(model.requests) == 1

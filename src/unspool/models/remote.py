@@ -33,13 +33,11 @@ if TYPE_CHECKING:
     from lm15 import Request, Response
     from lm15.providers.async_base import AsyncBaseProviderLM
 
-_CONNECTIONS = 1024  # the Caller holds the limit; the pool must not be a second, hidden one
 _CONNECT_SECONDS = 10.0
-_LONGEST_REPLY = 86_400.0  # the caller's timeout counts, not the transport's
 _NO_KEY = "none"
 
-# Where the wires put the reply itself: a body with none of these is not one.
-_REPLIES = ("choices", "content", "candidates", "output")
+# Where the wires but chat completions put the reply itself: a body with none of these is not one.
+_OTHER_REPLIES = ("content", "candidates", "output")
 
 # The order in which a server may refuse what it does not know.
 _OPTIONAL = ("temperature", "seed", "stop", "response_format")
@@ -146,7 +144,9 @@ class RemoteModel:
             # lm15 reads some odd bodies with plain Python, which then raises plain errors.
             raise self._unreadable(str(error)) from error
         data = response.provider_data
-        if not isinstance(data, Mapping) or not any(data.get(field) is not None for field in _REPLIES):
+        if not isinstance(data, Mapping) or not (
+            data.get("choices") or any(data.get(field) is not None for field in _OTHER_REPLIES)
+        ):
             raise self._unreadable("it is no completion")
         return response
 
@@ -161,7 +161,7 @@ class RemoteModel:
         texts: list[str] = []
         thoughts: list[str] = []
         code: list[str] = []
-        finish = FINISH.get(response.finish_reason or "stop", "other")
+        finish = FINISH.get(response.finish_reason, "other")
         for part in response.message.parts:
             if part.type == "text":
                 texts.append(part.text)
@@ -213,17 +213,10 @@ class RemoteModel:
 
 
 def _open(provider: Provider, key: str, base_url: str | None) -> AsyncBaseProviderLM:
-    from lm15.transports import StdlibAsyncTransport
+    from .wire import Wire
 
-    transport = StdlibAsyncTransport(
-        connect_timeout=_CONNECT_SECONDS,
-        read_timeout=_LONGEST_REPLY,
-        write_timeout=_LONGEST_REPLY,
-        pool_timeout=None,
-        max_connections=_CONNECTIONS,
-        user_agent="unspool",
-        trust_env=not _on_loopback(base_url),  # a proxy is for the net, not for this machine
-    )
+    # A proxy is for the net, not for this machine.
+    transport = Wire(connect_seconds=_CONNECT_SECONDS, use_proxy=not _on_loopback(base_url))
     if provider.lm15 == COMPATIBLE or (base_url != provider.base_url and provider.lm15 == "openai-chat"):
         return _open_compatible(key, base_url, transport)
     from lm15.registry import PROVIDERS
@@ -273,7 +266,7 @@ def _to_lm15(model: str, request: ModelRequest, sent: Sequence[str], extra: Mapp
     messages = list(request.messages)
     system = None
     if len(messages) > 1 and messages[0].role == "system":
-        system = messages.pop(0).text or None
+        system = _sendable(messages.pop(0).text) or None
     config = Config(
         max_tokens=request.max_tokens,
         temperature=request.temperature if "temperature" in sent else None,
@@ -286,11 +279,20 @@ def _to_lm15(model: str, request: ModelRequest, sent: Sequence[str], extra: Mapp
         model=model,
         system=system,
         messages=tuple(
-            Message(role="developer" if m.role == "system" else m.role, parts=(TextPart(text=m.text),))
+            Message(
+                role="developer" if m.role == "system" else m.role, parts=(TextPart(text=_sendable(m.text)),)
+            )
             for m in messages
         ),
         config=config,
     )
+
+
+def _sendable(text: str) -> str:
+    """The text with halves of surrogate pairs replaced: no provider takes them, and lm15 says so."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _response_format(request: ModelRequest) -> dict[str, object]:

@@ -88,6 +88,19 @@ class FaultyServer:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
 
+    def drop_idle(self) -> None:
+        """Close the connections that wait for a request, as servers do after a while."""
+        assert self._loop is not None
+        done = threading.Event()
+
+        def close() -> None:
+            for connection in list(self._connections):
+                connection.close_idle()
+            done.set()
+
+        self._loop.call_soon_threadsafe(close)
+        done.wait()
+
     async def until(self, condition: Callable[[], bool], *, seconds: float = 5.0) -> None:
         """Wait for what the server sees a moment later than the client, e.g. ``cancelled == 1``."""
         async with asyncio.timeout(seconds):
@@ -196,6 +209,10 @@ class _Connection(asyncio.Protocol):
         self._waiting = False
         if self._transport is not None:
             self._transport.abort()
+
+    def close_idle(self) -> None:
+        if not self._waiting and self._transport is not None:
+            self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
