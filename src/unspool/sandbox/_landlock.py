@@ -35,8 +35,17 @@ _NET_ALL = 0b11  # bind and connect TCP, from ABI 4
 _SCOPE_ALL = 0b11  # abstract sockets and signals, from ABI 6
 
 _READ = _READ_FILE | _READ_DIR
-_SCRATCH = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SYM | _REFER | _TRUNCATE
+_MAKE = _MAKE_DIR | _MAKE_REG | _MAKE_SYM  # no devices, pipes and sockets
+_SCRATCH = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE | _REFER | _TRUNCATE
 _ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+_FEATURES = (
+    (1, "files"),
+    (2, "moves between folders"),
+    (3, "truncation"),
+    (4, "TCP"),
+    (5, "device control"),
+    (6, "signals and abstract sockets"),
+)
 _CREATE_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _WHY = {
@@ -66,9 +75,7 @@ def missing() -> str:
 
 def features(version: int) -> tuple[str, ...]:
     """What a version guards, as ``doctor`` names it."""
-    wanted = ((1, "files"), (2, "moves between folders"), (3, "truncation"), (4, "TCP"), (5, "device control"),
-              (6, "signals and abstract sockets"))  # fmt: skip
-    return tuple(name for since, name in wanted if version >= since)
+    return tuple(name for since, name in _FEATURES if version >= since)
 
 
 def ruleset(*, read: Iterable[str], write: Iterable[str], devices: Iterable[str], version: int) -> int:
@@ -87,6 +94,14 @@ def ruleset(*, read: Iterable[str], write: Iterable[str], devices: Iterable[str]
         for path in paths:
             _allow(fd, path, access & handled)
     return fd
+
+
+def is_ruleset(fd: int) -> bool:
+    """Whether a file descriptor is a ruleset (it may have been closed and its number used again)."""
+    try:
+        return "landlock-ruleset" in os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return False
 
 
 def restrict(ruleset_fd: int) -> None:

@@ -18,6 +18,7 @@ user mount one only where another is fully visible); then it is detached.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
@@ -38,17 +39,27 @@ _BIND, _REC, _PRIVATE, _DETACH = 4096, 16384, 1 << 18, 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 36, 38
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-SCRATCH = "/scratch"
 _OLD = "/.host"
 _SWITCHES = (  # a setting, its value that refuses user namespaces to users, what to say
-    ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts user namespaces here"),
+    ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts them here"),
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone is 0 here"),
     ("/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces is 0 here"),
 )
 
 
-def enter(paths: Sequence[str]) -> str:
-    """Enter namespaces whose root shows ``paths`` at their own places, read-only. See the module."""
+def scratch_below(paths: Sequence[str]) -> str:
+    """The place for scratch folders: its parent is in the way of none of the paths."""
+    parent = "/node"
+    while any(_below(path, parent) for path in paths):
+        parent += "_"
+    return parent + "/scratch"
+
+
+def enter(paths: Sequence[str], scratch: str) -> str:
+    """Enter namespaces whose root shows ``paths`` at their own places, read-only. See the module.
+
+    ``scratch`` becomes an empty folder for keepers to mount on.
+    """
     binds, links = _plan(paths)
     from_child, to_parent = os.pipe()
     from_parent, to_child = os.pipe()
@@ -71,7 +82,7 @@ def enter(paths: Sequence[str]) -> str:
     os.close(to_child)
     try:
         _unshare(from_parent, to_parent, own_maps=maps is None)
-        _new_root(binds, links)
+        _new_root(binds, links, scratch)
         if os.fork():
             os._exit(0)
         _finish_root()
@@ -95,12 +106,11 @@ def private_mounts(*, own_pids: bool) -> None:
         _syscalls.call("mount", b"proc", b"/proc", b"proc", _NOSUID | _NODEV | _NOEXEC, None)
 
 
-def mount_scratch(limit_bytes: int, uid: int, gid: int) -> None:
-    """In a keeper: an empty, size-limited folder in memory at :data:`SCRATCH`."""
+def mount_scratch(path: str, limit_bytes: int, uid: int, gid: int) -> None:
+    """In a keeper: an empty, size-limited file system in memory."""
     options = f"size={limit_bytes},nr_inodes=20000,mode=0700,uid={uid},gid={gid}".encode()
-    _syscalls.call(
-        "mount", b"scratch", SCRATCH.encode(), b"tmpfs", _NOSUID | _NODEV | _NOEXEC, options + b"\0"
-    )
+    flags = _NOSUID | _NODEV | _NOEXEC
+    _syscalls.call("mount", b"scratch", path.encode(), b"tmpfs", flags, options + b"\0")
 
 
 def new_user() -> None:
@@ -188,10 +198,8 @@ def _settle(builder: int, pipe: int, answer: int, maps: tuple[bytes, bytes] | No
     if told == b"+":
         os.write(answer, b"g")
         return ""
-    try:
+    with contextlib.suppress(ChildProcessError):  # then it was the builder that failed
         os.waitpid(-1, 0)  # a pid 1 that failed
-    except ChildProcessError:
-        pass  # it was the builder that failed
     return reason or _why(told[1:].decode(errors="replace") or "the process that tried it died")
 
 
@@ -219,7 +227,7 @@ def _unshare(answer: int, ask: int, *, own_maps: bool) -> None:
     _syscalls.call("unshare", _NEWNS | NEWPID | _NEWNET | _NEWIPC | _NEWUTS)
 
 
-def _new_root(binds: Sequence[str], links: Sequence[tuple[str, str]]) -> None:
+def _new_root(binds: Sequence[str], links: Sequence[tuple[str, str]], scratch: str) -> None:
     os.umask(0o022)
     _syscalls.call("mount", None, b"/", None, _REC | _PRIVATE, None)
     base = next(folder for folder in ("/tmp", "/var/tmp", "/dev/shm", "/mnt") if os.path.isdir(folder))
@@ -237,7 +245,7 @@ def _new_root(binds: Sequence[str], links: Sequence[tuple[str, str]]) -> None:
         if not os.path.lexists(at):
             os.symlink(target, at)
     os.makedirs("/proc", exist_ok=True)
-    os.makedirs(SCRATCH, exist_ok=True)
+    os.makedirs(scratch)
 
 
 def _bind(path: str, flags: int) -> None:

@@ -38,7 +38,7 @@ def node_pids(worker: int) -> list[int]:
     alone = os.getpid() == 1
     found = []
     for name in os.listdir("/proc"):
-        if not name.isdigit() or name == "1" and alone:
+        if not name.isdigit() or (alone and name == "1"):
             continue
         with contextlib.suppress(OSError):
             with open(f"/proc/{name}/stat", "rb") as file:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or __package__:
@@ -30,22 +30,22 @@ if TYPE_CHECKING or __package__:
 else:
     import _syscalls
 
-_LOAD, _AND, _JEQ, _JSET, _RET = 0x20, 0x54, 0x15, 0x45, 0x06
+_LOAD, _AND, _JUMP, _JEQ, _JGE, _JSET, _RET = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
 _KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
 _X32 = 0x40000000
 _SECCOMP_SET_MODE_FILTER, _SECCOMP_GET_ACTION_AVAIL = 1, 2
 
 Instruction = tuple[int, int, int, int]
-Rule = Sequence[Instruction]
+Rule = tuple[Instruction, ...]
+_PASS: Rule = ((_RET, 0, 0, _ALLOW),)
 
-# Ordered roughly by how often they are called; the kernel caches the answer for most of them.
 _ALWAYS = """
 read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close close_range
 dup dup2 dup3 futex mmap munmap mprotect mremap msync madvise brk memfd_create membarrier
 stat lstat fstat newfstatat statx access faccessat faccessat2 readlink readlinkat getcwd chdir fchdir
 getdents getdents64 statfs fstatfs mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2
 link linkat symlink symlinkat umask flock ftruncate fallocate fsync fdatasync fadvise64 readahead
-copy_file_range sendfile
+copy_file_range sendfile creat
 fork vfork wait4 waitid exit exit_group pidfd_open set_robust_list rseq set_tid_address
 gettid getpid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getpgrp getpgid getsid
 sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max
@@ -57,19 +57,22 @@ timerfd_create timerfd_settime timerfd_gettime
 pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
 epoll_pwait2 eventfd eventfd2
 getsockopt getsockname getpeername sendto recvfrom sendmsg recvmsg shutdown
-""".split()
+"""
 
 # Only where something else (a pid namespace, Landlock's scopes) keeps signals inside.
-_SIGNALS = "kill tkill tgkill pidfd_send_signal".split()
+_SIGNALS = "kill tkill tgkill pidfd_send_signal"
 
 # Only where all but the scratch folder is mounted read-only: Landlock does not guard these.
-_METADATA = "chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat truncate".split()
+_METADATA = "chmod fchmod fchmodat utime utimes utimensat futimesat truncate"
 
 # shutil.copystat takes ENOTSUP for "no attributes here"; and nobody's attributes leak.
-_NO_XATTR = "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr".split()
+_NO_XATTR = "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr"
 
 # openat2 and clone3 keep their flags where a filter cannot look.
-_MISSING = "clone3 openat2".split()
+_MISSING = "clone3 openat2"
+
+# Calls younger than the list "do not exist": C libraries fall back on ENOSYS, but not on EPERM.
+_LAST_KNOWN = 447
 
 _CLONE_DENIED = (
     0x00020000 | 0x02000000 | 0x04000000 | 0x08000000  # new mount, cgroup, UTS and IPC namespace
@@ -120,11 +123,7 @@ def build(*, signals: bool, metadata: bool, machine: str | None = None) -> bytes
     ]
     if machine == "x86_64":
         program += [(_JSET, 0, 1, _X32), (_RET, 0, 0, _KILL)]
-    for name, rule in _rules(signals=signals, metadata=metadata):
-        nr = _syscalls.number(name, machine)
-        if nr is not None:
-            program += [(_JEQ, 0, len(rule), nr), *rule]
-    program.append((_RET, 0, 0, _ERRNO | errno.EPERM))
+    program += _search(_ranges(_rules(signals=signals, metadata=metadata), machine))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
@@ -137,32 +136,52 @@ def install(program: bytes) -> None:
 
 def allowed(*, signals: bool, metadata: bool) -> tuple[str, ...]:
     """The names of the calls that may pass, with or without a condition (for tests and the docs)."""
-    refused = set(_NO_XATTR) | set(_MISSING)
-    return tuple(name for name, _ in _rules(signals=signals, metadata=metadata) if name not in refused)
+    rules = _rules(signals=signals, metadata=metadata)
+    return tuple(name for name, rule in rules.items() if any(step[3] == _ALLOW for step in rule))
 
 
-def _rules(*, signals: bool, metadata: bool) -> list[tuple[str, Rule]]:
-    plain: Rule = [(_RET, 0, 0, _ALLOW)]
-    rules: list[tuple[str, Rule]] = [
-        ("openat", _not_truncating(2)),
-        ("open", _not_truncating(1)),
-        ("creat", plain),
-        ("ioctl", _one_of(1, _IOCTL)),
-        ("fcntl", _one_of(1, _FCNTL)),
-        ("clone", [_low(0), (_JSET, 0, 1, _CLONE_DENIED), _refuse(), (_RET, 0, 0, _ALLOW)]),
-        ("prctl", _one_of(0, _PRCTL)),
-        ("prlimit64", _reading_own_limit()),
-        ("socketpair", _unix_stream_pair()),
-    ]
-    rules += [(name, plain) for name in _ALWAYS]
-    rules += [(name, plain if signals else _refused()) for name in _SIGNALS if signals or name != "kill"]
+def _rules(*, signals: bool, metadata: bool) -> dict[str, Rule]:
+    rules = dict.fromkeys(_ALWAYS.split(), _PASS)
+    rules |= dict.fromkeys(_SIGNALS.split(), _PASS if signals else _refused())
+    rules |= dict.fromkeys(_METADATA.split(), _PASS if metadata else _refused())
+    rules |= dict.fromkeys(_NO_XATTR.split(), _refused(errno.ENOTSUP))
+    rules |= dict.fromkeys(_MISSING.split(), _refused(errno.ENOSYS))
     if not signals:
-        rules.append(("kill", _one_of(0, (0,))))
-    if metadata:
-        rules += [(name, plain) for name in _METADATA]
-    rules += [(name, _refused(errno.ENOTSUP)) for name in _NO_XATTR]
-    rules += [(name, _refused(errno.ENOSYS)) for name in _MISSING]
-    return rules
+        rules["kill"] = _one_of(0, (0,))
+    return rules | {
+        "openat": _not_truncating(2),
+        "open": _not_truncating(1),
+        "ioctl": _one_of(1, _IOCTL),
+        "fcntl": _one_of(1, _FCNTL),
+        "clone": (_low(0), (_JSET, 0, 1, _CLONE_DENIED), _refuse(), *_PASS),
+        "prctl": _one_of(0, _PRCTL),
+        "prlimit64": _reading_own_limit(),
+        "socketpair": _unix_stream_pair(),
+    }
+
+
+def _ranges(rules: Mapping[str, Rule], machine: str) -> list[tuple[int, Rule]]:
+    """Every number there is, as ranges that are treated alike: (first number, rule), in order."""
+    by_number = {
+        nr: rule for name, rule in rules.items() if (nr := _syscalls.number(name, machine)) is not None
+    }
+    ranges: list[tuple[int, Rule]] = []
+    for nr in range(_LAST_KNOWN + 1):
+        rule = numbered.get(nr, _refused())
+        if not ranges or ranges[-1][1] != rule:
+            ranges.append((nr, rule))
+    ranges.append((_LAST_KNOWN + 1, _refused(errno.ENOSYS)))
+    return ranges
+
+
+def _search(ranges: Sequence[tuple[int, Rule]]) -> list[Instruction]:
+    """A binary search: the kernel runs the filter for every number once when it is installed."""
+    if len(ranges) == 1:
+        return list(ranges[0][1])
+    middle = len(ranges) // 2
+    low, high = _search(ranges[:middle]), _search(ranges[middle:])
+    # A conditional jump reaches 255 instructions at most; a plain one any number.
+    return [(_JGE, 0, 1, ranges[middle][0]), (_JUMP, 0, 0, len(low)), *low, *high]
 
 
 def _low(arg: int) -> Instruction:
@@ -178,41 +197,36 @@ def _refuse(code: int = errno.EPERM) -> Instruction:
 
 
 def _refused(code: int = errno.EPERM) -> Rule:
-    return [_refuse(code)]
+    return (_refuse(code),)
 
 
 def _one_of(arg: int, values: Sequence[int]) -> Rule:
     """The argument is an int to the kernel (its upper half is ignored there too)."""
     checks = [(_JEQ, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return [_low(arg), *checks, _refuse(), (_RET, 0, 0, _ALLOW)]
+    return (_low(arg), *checks, _refuse(), *_PASS)
 
 
 def _not_truncating(arg: int) -> Rule:
     """Refuse O_TRUNC on a file opened for reading: it truncates, and old Landlock lets it."""
-    return [
-        _low(arg),
-        (_AND, 0, 0, _O_TRUNC | _O_ACCMODE),
-        (_JEQ, 0, 1, _O_TRUNC),
-        _refuse(),
-        (_RET, 0, 0, _ALLOW),
-    ]
+    return (_low(arg), (_AND, 0, 0, _O_TRUNC | _O_ACCMODE), (_JEQ, 0, 1, _O_TRUNC), _refuse(), *_PASS)
 
 
 def _reading_own_limit() -> Rule:
     """prlimit64(0, …, NULL, …): no other process, no new limit."""
-    null: Callable[[Instruction, int], list[Instruction]] = lambda load, to: [load, (_JEQ, 0, to, 0)]
-    return [*null(_low(0), 5), *null(_low(2), 3), *null(_high(2), 1), (_RET, 0, 0, _ALLOW), _refuse()]
+    loads = (_low(0), _low(2), _high(2))
+    checks = [step for place, load in enumerate(loads) for step in (load, (_JEQ, 0, 5 - 2 * place, 0))]
+    return (*checks, *_PASS, _refuse())
 
 
 def _unix_stream_pair() -> Rule:
     """A datagram socket could send to any address, connected or not: streams and packets cannot."""
-    return [
+    return (
         _low(0),
         (_JEQ, 0, 5, _AF_UNIX),
         _low(1),
         (_AND, 0, 0, 0xF),
         (_JEQ, 1, 0, _SOCK_STREAM),
         (_JEQ, 0, 1, _SOCK_SEQPACKET),
-        (_RET, 0, 0, _ALLOW),
+        *_PASS,
         _refuse(),
-    ]
+    )

@@ -74,6 +74,7 @@ setsockopt:54:208  mincore:27:232
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
+@functools.cache
 def machine() -> str:
     """This machine's name as the tables know it."""
     name = os.uname().machine
@@ -107,7 +108,7 @@ def libc() -> ctypes.CDLL:
     return lib
 
 
-def call(name: str, *args: int | bytes | None | ctypes.Array[ctypes.c_char]) -> int:
+def call(name: str, *args: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
     """Make one system call. Whole numbers are passed as longs, bytes as a pointer, ``None`` as NULL."""
     nr = number(name)
     if nr is None:

@@ -30,20 +30,20 @@ True
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import signal
 import struct
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING or __package__:
-    from . import _landlock, _namespaces, _seccomp, _syscalls
+    from . import _identity, _landlock, _namespaces, _seccomp, _syscalls
     from ._node import kill_node, node_memory, node_pids, remove_tree, scratch_bytes
 else:
+    import _identity
     import _landlock
     import _namespaces
     import _seccomp
@@ -58,10 +58,8 @@ __all__ = [
 MAX_TASKS = 256  # processes and threads of one node
 _AS_SLACK = 1 << 30  # room for thread stacks, malloc arenas and libraries mapped later
 _MAX_FILES = 256
-_FIRST_UID = 0x70000000  # nobody's: above what systemd gives to containers, below 2**31
-_IDENTITIES = ((_FIRST_UID, _FIRST_UID + 2**22), (65534, 65534))  # one for each pid, or nobody
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
-_CAPABILITY_VERSION_3 = 0x20080522
+_CAPABILITY_HEADER = struct.pack("=Ii", 0x20080522, 0)  # version 3, this process
 _NEVER = ("/", "/proc", "/sys", "/dev", "/run")
 
 
@@ -75,13 +73,12 @@ class State:
     base: tuple[str, ...]  # what every worker may read: interpreter, libraries, time zones
     uid: int | None  # the first of the identities that workers get; None: they keep this one
     uid_reason: str  # why root's workers keep root's identity, where they do
+    scratch: str = ""  # where each node's scratch is mounted, in tier "namespaces"
     own_pids: bool = False  # this process came from fork_node into a pid namespace of its own
-    program: bytes = b""  # the seccomp filter, ready made
-
-    @property
-    def signals_scoped(self) -> bool:
-        """Whether something other than the seccomp filter keeps a worker's signals inside."""
-        return self.own_pids or self.abi >= 6
+    # Made once in the zygote, for all workers:
+    program: bytes = b""  # the seccomp filter
+    ruleset: int = -1  # a Landlock ruleset for workers that may read ``granted``
+    granted: tuple[str, ...] = ()
 
 
 _state: State | None = None
@@ -118,13 +115,24 @@ def enter(read_only: Sequence[str], allow_namespaces: bool = True, max_abi: int 
     base = _base_paths()
     for path in read_only:
         _check_grant(path)
+    readable = [*base, *read_only]
+    scratch = _namespaces.scratch_below(readable)
     why = "switched off by the caller"
     if allow_namespaces:
-        why = _namespaces.enter([*base, *read_only])
-    uid, uid_reason = _worker_uid([*base, *read_only])
-    entered = State("landlock" if why else "namespaces", why, abi, tuple(base), uid, uid_reason)
-    _state = replace(entered, program=_filter(entered))
-    return entered.tier
+        why = _namespaces.enter(readable, scratch)
+    uid, uid_reason = _identity.for_workers(readable)
+    if why:
+        program = _seccomp.build(signals=abi >= 6, metadata=False)
+        _state = State("landlock", why, abi, tuple(base), uid, uid_reason, program=program)
+        return _state.tier
+    # A rule on the parent of the mount point is good for what any keeper will mount there.
+    ruleset = _landlock.ruleset(
+        read=readable, write=[os.path.dirname(scratch)], devices=_namespaces.DEVICES, version=abi
+    )
+    program = _seccomp.build(signals=True, metadata=True)
+    _state = State("namespaces", "", abi, tuple(base), uid, uid_reason, scratch,
+                   program=program, ruleset=ruleset, granted=tuple(read_only))  # fmt: skip
+    return _state.tier
 
 
 def fork_node() -> int:
@@ -140,8 +148,7 @@ def fork_node() -> int:
         if child:
             _syscalls.call("setns", mine, _namespaces.NEWPID)
         else:
-            inside = replace(now, own_pids=True)
-            _state = replace(inside, program=_filter(inside))
+            _state = replace(now, own_pids=True)
             _die_with_parent()
     finally:
         os.close(mine)
@@ -155,12 +162,14 @@ def make_scratch(node: str, limit_bytes: int) -> str:
     process; in tier 2 a folder that the keeper has to watch (``scratch_bytes``).
     """
     now = state()
-    uid = os.geteuid() if now.uid is None else now.uid + (os.getpid() if now.uid == _FIRST_UID else 0)
+    uid = (
+        os.geteuid() if now.uid is None else now.uid + (os.getpid() if now.uid == _identity.FIRST_UID else 0)
+    )
     gid = os.getegid() if now.uid is None else uid
     if now.tier == "namespaces":
         _namespaces.private_mounts(own_pids=now.own_pids)
-        _namespaces.mount_scratch(limit_bytes, uid, gid)
-        return _namespaces.SCRATCH
+        _namespaces.mount_scratch(now.scratch, limit_bytes, uid, gid)
+        return now.scratch
     import tempfile
 
     name = "".join(letter if letter.isalnum() else "-" for letter in node)
@@ -197,33 +206,38 @@ def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped
     """
     now = state()
     # Before the identity goes: root may open what the worker itself may not yet, or not any more.
-    rules = _landlock.ruleset(
-        read=[*now.base, *read_only], write=[scratch], devices=_namespaces.DEVICES, version=now.abi
-    )
+    ruleset = _ruleset(now, scratch, read_only)
+    program = now.program
+    if now.tier == "namespaces" and not now.own_pids and now.abi < 6:
+        program = _seccomp.build(signals=False, metadata=True)  # siblings are in sight
+    size = _sizes()
     owner = os.stat(scratch)
     os.chdir(scratch)
     for name in ("HOME", "TMPDIR", "PWD"):
         os.environ[name] = scratch
-    with contextlib.suppress(PermissionError):
+    if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)  # its own group, which the keeper can kill as a whole
-    size_now = _sizes()
-    _become(owner.st_uid, owner.st_gid)
+    _identity.become(owner.st_uid, owner.st_gid)
     if now.tier == "namespaces":
         with contextlib.suppress(OSError):  # too many of them: then NPROC counts all nodes together
             _namespaces.new_user()
-    _limit(memory, mapped, size_now)
-    _drop_capabilities()
+    _limit(now, memory, mapped, size)
+    _syscalls.call("capset", _CAPABILITY_HEADER, bytes(24))
     # A change of identity switches this off, and then not even the keeper could read how much
     # memory the worker uses. Other processes are kept out by seccomp, Landlock and namespaces.
     _syscalls.prctl(_SET_DUMPABLE, 1)
     _die_with_parent()
     _syscalls.prctl(_SET_NO_NEW_PRIVS, 1)
-    _landlock.restrict(rules)
-    _seccomp.install(now.program)
+    _landlock.restrict(ruleset)
+    _seccomp.install(program)
 
 
-def _filter(now: State) -> bytes:
-    return _seccomp.build(signals=now.signals_scoped, metadata=now.tier == "namespaces")
+def _ruleset(now: State, scratch: str, read_only: Sequence[str]) -> int:
+    if now.ruleset >= 0 and now.granted == tuple(read_only) and _landlock.is_ruleset(now.ruleset):
+        return now.ruleset
+    return _landlock.ruleset(
+        read=[*now.base, *read_only], write=[scratch], devices=_namespaces.DEVICES, version=now.abi
+    )
 
 
 def _die_with_parent() -> None:
@@ -254,91 +268,30 @@ def _check_grant(path: str) -> None:
         raise ValueError(f"{path!r} cannot be granted to the sandbox as a whole: name what is needed of it")
 
 
-def _worker_uid(paths: Sequence[str]) -> tuple[int | None, str]:
-    """The identity for root's workers: nobody's, if with it the interpreter can still be read."""
-    if os.geteuid() != 0:
-        return None, ""
-    uid = next((first for first, last in _IDENTITIES if _mapped("uid", first, last) and _mapped("gid", first, last)), None)
-    if uid is None:
-        return None, "no other identity is mapped into this container"
-    pid = os.fork()
-    if not pid:
-        code = 2
-        with contextlib.suppress(OSError):
-            _become(uid, uid)
-            code = 0 if all(_readable(path) for path in paths) else 1
-        os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if code == 0:
-        return uid, ""
-    return None, (
-        "another identity could not read the interpreter or a grant" if code == 1 else "root may not change its identity"
-    )
-
-
-def _mapped(kind: str, first: int, last: int) -> bool:
-    """Whether these identities exist in this user namespace."""
-    with open(f"/proc/self/{kind}_map", encoding="ascii") as file:
-        rows = [[int(field) for field in line.split()] for line in file]
-    return any(start <= first and last < start + count for start, _, count in rows)
-
-
-def _readable(path: str) -> bool:
-    """Whether this process can read a file, or a folder and what is in it at the first level."""
-    if not os.path.isdir(path):
-        return os.access(path, os.R_OK)
-    if not os.access(path, os.R_OK | os.X_OK):
-        return False
-    with os.scandir(path) as entries:
-        return all(_entry_readable(entry) for entry in entries)
-
-
-def _entry_readable(entry: os.DirEntry[str]) -> bool:
-    if entry.is_symlink():
-        return True
-    return os.access(entry.path, os.R_OK | os.X_OK if entry.is_dir() else os.R_OK)
-
-
-def _become(uid: int, gid: int) -> None:
-    if os.geteuid() == 0 and uid != 0:
-        os.setgroups([])
-        os.setresgid(gid, gid, gid)
-        os.setresuid(uid, uid, uid)
-
-
 def _sizes() -> tuple[int, int]:
     """Address space and data of this process in bytes."""
-    with open("/proc/self/statm", "rb") as file:
-        pages = file.read().split()
+    fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        pages = os.read(fd, 256).split()
+    finally:
+        os.close(fd)
     page = resource.getpagesize()
     return int(pages[0]) * page, int(pages[5]) * page
 
 
-def _limit(memory: int, mapped: int, now: tuple[int, int]) -> None:
-    limits: Iterable[tuple[int, int]] = (
-        (resource.RLIMIT_DATA, now[1] + memory),
-        (resource.RLIMIT_AS, now[0] + memory + mapped + _AS_SLACK),
-        # Not 0: a core dump that is piped to a program ignores 0, but not 1.
-        (resource.RLIMIT_CORE, 1),
+def _limit(now: State, memory: int, mapped: int, size: tuple[int, int]) -> None:
+    # In tier 2 a user's tasks are counted wherever they run, so there it can only be a far limit.
+    tasks = MAX_TASKS if now.tier == "namespaces" or now.uid == _identity.FIRST_UID else 16 * MAX_TASKS
+    limits = (
+        (resource.RLIMIT_DATA, size[1] + memory),
+        (resource.RLIMIT_AS, size[0] + memory + mapped + _AS_SLACK),
+        (resource.RLIMIT_CORE, 1),  # not 0: a core dump that is piped to a program ignores 0, but not 1
         (resource.RLIMIT_NOFILE, _MAX_FILES),
-        (resource.RLIMIT_NPROC, _max_tasks()),
+        (resource.RLIMIT_NPROC, tasks),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     )
     for which, value in limits:
         _, hard = resource.getrlimit(which)
-        if hard != resource.RLIM_INFINITY:
-            value = min(value, hard)
-        resource.setrlimit(which, (value, value))
-
-
-def _max_tasks() -> int:
-    """In tier 2 the limit counts all that the user runs, so it can only be a far one."""
-    now = state()
-    own = now.tier == "namespaces" or now.uid == _FIRST_UID
-    return MAX_TASKS if own else 16 * MAX_TASKS
-
-
-def _drop_capabilities() -> None:
-    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0), 8)
-    _syscalls.call("capset", header, ctypes.create_string_buffer(24))
+        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (most, most))
