@@ -25,10 +25,7 @@ def for_workers(paths: Sequence[str]) -> tuple[int | None, str]:
     """The identity for root's workers: nobody's, if with it the interpreter can still be read."""
     if os.geteuid() != 0:
         return None, ""
-    usable = (
-        first for first, last in _IDENTITIES if _mapped("uid", first, last) and _mapped("gid", first, last)
-    )
-    uid = next(usable, None)
+    uid = next((first for first, last in _IDENTITIES if _mapped(first, last)), None)
     if uid is None:
         return None, "no other identity is mapped into this container"
     pid = os.fork()

@@ -162,9 +162,7 @@ def _rules(*, signals: bool, metadata: bool) -> dict[str, Rule]:
 
 def _ranges(rules: Mapping[str, Rule], machine: str) -> list[tuple[int, Rule]]:
     """Every number there is, as ranges that are treated alike: (first number, rule), in order."""
-    by_number = {
-        nr: rule for name, rule in rules.items() if (nr := _syscalls.number(name, machine)) is not None
-    }
+    numbered = {_syscalls.number(name, machine): rule for name, rule in rules.items()}
     ranges: list[tuple[int, Rule]] = []
     for nr in range(_LAST_KNOWN + 1):
         rule = numbered.get(nr, _refused())
