@@ -142,7 +142,9 @@ class RLM:
                 yield event
         except BaseException:  # the consumer left or was cancelled: so is the run
             job.cancel()
-            await asyncio.wait([asyncio.wrap_future(job.future)], timeout=CLOSE_SECONDS)
+            gone = asyncio.wrap_future(job.future)
+            gone.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
+            await asyncio.wait([gone], timeout=CLOSE_SECONDS)
             raise
         await job.wait()
 

@@ -121,7 +121,7 @@ def test_one_line_tells_of_a_cell_and_its_sub_calls() -> None:
     events = [started(), TURN, CELL, BATCH, *(call_ended(n) for n in range(1, 4))]
     events += [call_ended(4, FailedCall("timeout", "no reply")), cell_ended()]
     assert told(events) == [
-        Line("note", "turn 1: 2 lines of code, 0.25 s, 7 characters printed, 4 sub-calls, 1 failed")
+        Line("note", "turn 1: 2 lines of code, 250 ms, 7 characters printed, 4 sub-calls, 1 failed")
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -130,7 +131,7 @@ def _cut_short(view: View, story: _Story) -> RunEnded:
     """The end of a run that was stopped from outside, as far as its events tell."""
     return RunEnded(
         run=story.started.run if story.started else "",
-        time=view.now,
+        time=time.time(),
         status="cancelled",
         reason=_STOPPED_BY[story.stopped] if story.stopped else "",
         answer=None,
@@ -140,7 +141,7 @@ def _cut_short(view: View, story: _Story) -> RunEnded:
         ledger=(),
         turns=view.turn,
         sub_calls=view.calls_all,
-        seconds=view.now - view.started if view.started else 0.0,
+        seconds=time.time() - view.started if view.started else 0.0,
     )
 
 

@@ -48,11 +48,11 @@ def money(cost: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """
-    >>> duration(0.034), duration(9.96), duration(75), duration(4000)
-    ('0.03 s', '10.0 s', '1 min 15 s', '1 h 06 min')
+    >>> duration(0.0034), duration(9.96), duration(75), duration(4000)
+    ('3 ms', '10.0 s', '1 min 15 s', '1 h 06 min')
     """
-    if seconds < 1:
-        return f"{seconds:.2f} s"
+    if seconds < 0.95:
+        return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
         return f"{seconds:.1f} s"
     whole = int(seconds)

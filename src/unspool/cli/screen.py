@@ -24,6 +24,7 @@ def highlighted(code: str) -> Text:
 
     text = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(code)
     text.rstrip()
+    text.no_wrap = False  # where it stays on the screen, nothing of it is cut
     return text
 
 
@@ -38,9 +39,9 @@ def screen(
     if with_code:
         room = max(3, height // 2 - 3)
         if view.code:
-            rows += _block(highlighted(_tabless(view.code)), room * 2 // 3, unicode)
+            rows += _block(highlighted(_tabless(view.code)), room * 2 // 3, "│ " if unicode else "| ")
         if view.output:
-            rows += _block(Text(_tabless(view.output), style="dim"), room // 3, unicode)
+            rows += _block(Text(_tabless(view.output), style="dim"), room // 3, "→ " if unicode else "> ")
     done, every, failed = view.cell_calls
     if every > 1:
         rows.append(_bar(done, every, failed, width, unicode))
@@ -77,13 +78,13 @@ def _tabless(text: str) -> str:
     return safe(text.strip("\n")).expandtabs(4)
 
 
-def _block(text: Text, room: int, unicode: bool) -> list[Text]:
-    """The first rows of ``text`` behind a bar; what does not fit is counted."""
+def _block(text: Text, room: int, mark: str) -> list[Text]:
+    """The first rows of ``text`` behind a mark; what does not fit is counted."""
     from rich.text import Text
 
     rows = list(text.split("\n"))
     kept = rows if len(rows) <= room else rows[: room - 1]
-    bar = ("│ " if unicode else "| ", "dim")
+    bar = (mark, "dim")
     shown = [Text.assemble(bar, row) for row in kept]
     if len(rows) > len(kept):
         shown.append(Text.assemble(bar, (f"({len(rows) - len(kept):,} more)", "dim")))

@@ -1,0 +1,264 @@
+"""`unspool ask` as a person or a script runs it: answers, exit codes, inputs, streams."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from unspool.testing import Behaviour
+
+from .conftest import LOOK, SECONDS, MakeCli, submits
+
+
+def test_only_the_answer_is_on_stdout_and_the_work_is_told_on_stderr(make_cli: MakeCli) -> None:
+    cli = make_cli([LOOK, submits("context.upper()")])
+    done = cli.run(cli.ask("Shout it.", cli.file("a.txt", "hello")))
+    assert (done.returncode, done.stdout) == (0, b"HELLO\n"), done.stderr
+    told = done.stderr.decode()
+    assert "model: openai:test-model" in told
+    assert "turn 1: 1 line of code" in told
+    assert "answered in" in told
+    assert "cost unknown" in told
+    assert "\x1b" not in told
+
+
+def test_quiet_says_nothing_but_the_answer(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("len(context)")])
+    done = cli.run(cli.ask("How long?", cli.file("a.txt", "hello"), "--quiet"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"5\n", b"")
+
+
+def test_show_code_tells_the_code_and_what_it_printed(make_cli: MakeCli) -> None:
+    cli = make_cli(["```python\nprint('seen', len(context))\n```", submits("1")])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--show-code"))
+    assert "    print('seen', len(context))\n" in done.stderr.decode()
+    assert "    seen 5\n" in done.stderr.decode()
+
+
+def test_json_is_one_object_with_the_figures(make_cli: MakeCli) -> None:
+    code = "print(1)\na = llm_query_batched(['x', 'y'])\nsubmit({'n': (1, 2), 3: {4}})"
+    cli = make_cli(lambda ask: f"```python\n{code}\n```" if "context" in str(ask.body) else "yes")
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--json"))
+    assert done.returncode == 0, done.stderr
+    got = json.loads(done.stdout)
+    assert list(got) == [
+        "answer", "status", "reason", "run_id", "model", "sub_model", "turns", "sub_calls", "usage", "cost", "seconds",
+    ]  # fmt: skip
+    assert got["answer"] == {"n": [1, 2], "3": [4]}
+    assert (got["status"], got["turns"], got["sub_calls"]) == ("answered", 1, 2)
+    assert got["model"] == "openai:test-model"
+    assert got["usage"]["calls"] == 3
+    assert got["usage"]["input_tokens"] > 0
+    assert got["cost"] is None
+    assert got["run_id"]
+    assert 0 < got["seconds"] < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("content", "seen"),
+    [
+        (b"a\r\nb\rc\n", "a\r\nb\rc\n"),
+        (b"\xef\xbb\xbfwith a mark", "with a mark"),
+        ("Ünïcode 世界 \U0001f600".encode(), "Ünïcode 世界 \U0001f600"),
+        (b"'''\\", "'''\\"),
+    ],
+)
+@pytest.mark.parametrize("way", ["file", "pipe", "dash"])
+def test_the_context_is_exactly_the_text(make_cli: MakeCli, content: bytes, seen: str, way: str) -> None:
+    cli = make_cli([submits("ascii(context)")])
+    names = {"file": [cli.file("in.txt", content)], "pipe": [], "dash": ["-"]}[way]
+    done = cli.run(cli.ask("?", *names), stdin=content)
+    assert (done.returncode, done.stdout.decode()) == (0, ascii(seen) + "\n"), done.stderr
+
+
+def test_several_files_are_a_dict_of_name_to_text(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("context")])
+    names = [cli.file("a.txt", "A\r\n"), cli.file("b.txt", ""), "-"]
+    done = cli.run(cli.ask("?", *names, "--json"), stdin=b"piped")
+    assert json.loads(done.stdout)["answer"] == {"a.txt": "A\r\n", "b.txt": "", "stdin": "piped"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("missing.txt", None, ("missing.txt", "no such file")),
+        ("latin.txt", b"caf\xe9 au lait", ("latin.txt", "UTF-8", "iconv")),
+        ("empty.txt", b"", ("empty.txt", "empty")),
+        ("mark.txt", b"\xef\xbb\xbf", ("mark.txt", "empty")),
+        ("packed.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", ("packed.gz", "gzip")),
+        ("binary.bin", b"\x7fELF\x00\x01\xff\xfe", ("binary.bin",)),
+        (".", None, ("folder",)),
+        ("no\x1b[2Jsuch.txt", None, ("no\\x1b[2Jsuch.txt",)),
+    ],
+)
+def test_an_input_that_cannot_be_read_is_one_clear_error(
+    make_cli: MakeCli, name: str, content: bytes | None, words: tuple[str, ...]
+) -> None:
+    cli = make_cli([submits("1")])
+    if content is not None:
+        cli.file(name, content)
+    done = cli.run(cli.ask("?", name))
+    assert (done.returncode, done.stdout) == (2, b"")
+    told = done.stderr.decode()
+    assert told.count("\n") == 1
+    assert all(word in told for word in words), told
+    assert "Traceback" not in told
+    assert cli.server.asks == []
+
+
+def test_nothing_piped_is_an_error_that_says_what_to_do(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("1")])
+    done = cli.run(cli.ask("?"))
+    assert done.returncode == 2
+    assert "standard input is empty" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["ask"], "QUESTION"),
+        (["ask", "?", "a.txt", "--nonsense"], "--nonsense"),
+        (["ask", "?", "a.txt", "--max-turns", "0"], "--max-turns"),
+        (["ask", "?", "a.txt", "--seconds", "-1"], "seconds"),
+        (["ask", "  ", "a.txt"], "question"),
+        (["ask", "?", "a.txt", "--model", "nonsense"], "nonsense"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_wrong_usage_is_exit_2(make_cli: MakeCli, arguments: list[str], word: str) -> None:
+    cli = make_cli([submits("1")])
+    cli.file("a.txt", "hello")
+    done = cli.run(cli.command(*arguments))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert word in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+
+
+def test_a_run_out_of_turns_is_exit_4_and_hands_over_its_draft(make_cli: MakeCli) -> None:
+    cli = make_cli(["```python\nresult = 41 + 1\nprint(result)\n```"])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--max-turns", "2"))
+    assert (done.returncode, done.stdout) == (4, b"42\n"), done.stderr
+    assert "budget: " in done.stderr.decode()
+    assert "draft" in done.stderr.decode()
+
+
+def test_a_time_limit_is_exit_4_with_nothing_on_stdout_where_there_is_no_draft(make_cli: MakeCli) -> None:
+    cli = make_cli([Behaviour("late", fault="hang")])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--seconds", "0.5", "--quiet"))
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert done.stderr.decode().startswith("budget: ")
+
+
+def test_prose_for_ever_is_exit_1_with_the_reason(make_cli: MakeCli) -> None:
+    cli = make_cli(["I think the answer is 7."])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello")))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert "failed: " in done.stderr.decode()
+
+
+def test_a_draft_of_a_run_that_broke_is_exit_3(make_cli: MakeCli) -> None:
+    cli = make_cli(["```python\nresult = 5\nprint(result)\n```", "prose", "prose", "prose"])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello")))
+    assert (done.returncode, done.stdout) == (3, b"5\n"), done.stderr
+
+
+def test_a_wrong_key_is_one_clear_error_without_a_retry(make_cli: MakeCli) -> None:
+    cli = make_cli([Behaviour(status=401, message="Incorrect API key provided")])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello")))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert "OPENAI_API_KEY" in done.stderr.decode()
+    assert len(cli.server.asks) == 1
+
+
+def test_a_reader_that_takes_one_line_gets_it_and_no_traceback(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("'line\\n' * 200_000")])
+    command = cli.ask("?", cli.file("a.txt", "hello"))
+    process = subprocess.Popen(
+        command, cwd=cli.folder, env=cli.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"line\n"
+    process.stdout.close()
+    told = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.wait(SECONDS) == 0
+    assert "Traceback" not in told
+    assert "BrokenPipe" not in told
+    assert "Exception ignored" not in told
+
+
+def test_nobody_reads_the_progress_and_the_answer_still_comes(make_cli: MakeCli) -> None:
+    cli = make_cli([LOOK, LOOK + "\n", submits("7")])
+    command = cli.ask("?", cli.file("a.txt", "hello"))
+    process = subprocess.Popen(
+        command, cwd=cli.folder, env=cli.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stderr.close()
+    assert process.stdout.read() == b"7\n"
+    process.stdout.close()
+    assert process.wait(SECONDS) == 0
+
+
+def test_a_full_disk_is_an_error(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("7")])
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            cli.ask("?", cli.file("a.txt", "hello")),
+            cwd=cli.folder,
+            env=cli.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=SECONDS,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "could not be written: No space left on device" in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-"])
+def test_streams_that_are_closed_from_the_start(make_cli: MakeCli, closed: str) -> None:
+    cli = make_cli([submits("7")])
+    cli.file("a.txt", "hello")
+    done = cli.run(["sh", "-c", f'exec "$@" {closed}', "sh", *cli.ask("?", "a.txt")])
+    assert (done.returncode, done.stdout) == (0, b"7\n"), done.stderr
+    assert "Traceback" not in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LANG": "C", "LC_ALL": "C"},
+        {"LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+)
+def test_a_locale_that_cannot_show_the_answer(make_cli: MakeCli, environment: dict[str, str]) -> None:
+    cli = make_cli(["```python\nprint('世界 \\ud800')\nsubmit(context)\n```"])
+    done = cli.run(
+        cli.ask("Was ist größer? 世", cli.file("a.txt", "é 世界"), "--show-code"), environment=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout in ("é 世界\n".encode(), b"\xe9 \\u4e16\\u754c\n", b"\\xe9 \\u4e16\\u754c\n")
+    assert b"Traceback" not in done.stderr
+
+
+def test_two_megabytes_arrive_byte_for_byte(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("context")])
+    content = ("0123456789 é\t'\"\\\r\n" * 120_000).encode()
+    done = cli.run(cli.ask("?", "--quiet"), stdin=content)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == content
+
+
+def test_the_key_is_nowhere_in_what_comes_out(make_cli: MakeCli) -> None:
+    cli = make_cli([Behaviour(status=401, message="Incorrect API key provided: sk-very-secret")])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "x")), environment={"OPENAI_API_KEY": "sk-very-secret"})
+    assert b"sk-very-secret" not in done.stdout + done.stderr

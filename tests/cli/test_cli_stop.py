@@ -1,0 +1,114 @@
+"""Ctrl-C and TERM: clean, at once, and nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from asyncio.subprocess import Process
+from pathlib import Path
+
+import pytest
+
+from unspool.testing import Behaviour
+
+from .conftest import LOOK, SECONDS, Cli, MakeCli
+
+
+def children_of(pid: int) -> set[int]:
+    """All descendants of a process, by the parent that /proc names."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, IndexError):
+                continue
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def running(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def started(cli: Cli, command: list[str], asks: int) -> Process:
+    """The command, once the server has got that many requests."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=cli.folder,
+        env=cli.environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    await cli.server.until(lambda: len(cli.server.asks) >= asks, seconds=SECONDS)
+    return process
+
+
+async def ended(process: Process) -> tuple[int | None, str, str]:
+    try:
+        async with asyncio.timeout(SECONDS):
+            out, err = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        raise
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "TERM")],
+)
+async def test_a_signal_ends_a_run_that_waits_for_its_model(
+    make_cli: MakeCli, number: signal.Signals, code: int, words: str
+) -> None:
+    cli = make_cli([LOOK, Behaviour("late", fault="hang")])
+    process = await started(cli, cli.ask("?", cli.file("a.txt", "hello")), asks=2)
+    family = children_of(process.pid)
+    os.killpg(process.pid, number)  # as a terminal does it: every process of the group gets it
+    returncode, out, err = await ended(process)
+    assert (returncode, out) == (code, ""), err
+    assert "cancelled: stopped by" in err
+    assert words in err
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    assert [pid for pid in family if running(pid)] == []
+    await cli.server.until(lambda: cli.server.cancelled == 1, seconds=SECONDS)
+
+
+async def test_ctrl_c_in_the_middle_of_a_big_batch(make_cli: MakeCli) -> None:
+    batch = "```python\nprint(1)\nllm_query_batched([f'item {n}' for n in range(1000)])\n```"
+    cli = make_cli(lambda ask: batch if "context" in str(ask.body) else Behaviour(fault="hang"))
+    process = await started(cli, cli.ask("?", cli.file("a.txt", "hello"), "--json"), asks=9)
+    family = children_of(process.pid)
+    assert family
+    process.send_signal(signal.SIGINT)
+    returncode, out, err = await ended(process)
+    assert returncode == 130, err
+    assert json.loads(out)["status"] == "cancelled"
+    assert json.loads(out)["sub_calls"] == 1000
+    assert "Traceback" not in err
+    assert [pid for pid in family if running(pid)] == []
+
+
+async def test_ctrl_c_while_a_cell_spins(make_cli: MakeCli) -> None:
+    cli = make_cli(["```python\nprint(llm_query('go'))\nwhile True: pass\n```", "go"])
+    process = await started(cli, cli.ask("?", cli.file("a.txt", "hello")), asks=2)
+    family = children_of(process.pid)
+    begun = time.monotonic()
+    for _ in range(3):  # an impatient person
+        process.send_signal(signal.SIGINT)
+    returncode, out, err = await ended(process)
+    assert (returncode, out) == (130, ""), err
+    assert time.monotonic() - begun < 20
+    assert "Traceback" not in err
+    assert [pid for pid in family if running(pid)] == []
