@@ -35,17 +35,49 @@ def kill_node(worker: int) -> None:
 
 def node_pids(worker: int) -> list[int]:
     """The pids of the node's processes, zombies left out."""
-    alone = os.getpid() == 1
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or (alone and name == "1"):
-            continue
+    if os.getpid() == 1:
+        return [pid for pid in _all_pids() if pid != 1 and _group(pid) is not None]
+    try:
+        family = _descendants(os.getpid())
+    except FileNotFoundError:  # a kernel that does not list children
+        family = _all_pids()
+    return [pid for pid in family if _group(pid) == worker]
+
+
+def node_tasks(pids: Collection[int]) -> int:
+    """How many processes and threads these pids are together."""
+    total = 0
+    for pid in pids:
         with contextlib.suppress(OSError):
-            with open(f"/proc/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-            if fields[0] not in (b"Z", b"X") and (alone or int(fields[2]) == worker):
-                found.append(int(name))
+            total += len(os.listdir(f"/proc/{pid}/task"))
+    return total
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _descendants(ancestor: int) -> list[int]:
+    """Children of children: orphans too, as the keeper that calls this is a subreaper."""
+    with open(f"/proc/{ancestor}/task/{ancestor}/children", "rb") as file:
+        found = todo = [int(pid) for pid in file.read().split()]
+    while todo:
+        parent, *todo = todo
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
+                    born = [int(pid) for pid in file.read().split()]
+                found, todo = found + born, todo + born
     return found
+
+
+def _group(pid: int) -> int | None:
+    """The process group of a living process."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+        if fields[0] not in (b"Z", b"X"):
+            return int(fields[2])
+    return None
 
 
 def node_memory(pids: Collection[int], known: Collection[tuple[int, int]] = ()) -> int:

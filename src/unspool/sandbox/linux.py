@@ -18,7 +18,7 @@ plain sibling module with the sandbox folder on ``sys.path``):
 
 What a keeper must do in tier 2, where no namespace does it: be a subreaper, kill the worker's
 process group (its id is the worker's pid, and setsid and setpgid are denied inside) with
-``kill_node`` when the host's pipe closes, and sample ``len(node_pids(worker))`` against
+``kill_node`` when the host's pipe closes, and sample ``node_tasks(node_pids(worker))`` against
 :data:`MAX_TASKS`: RLIMIT_NPROC does not count for root, and for a user it counts all that the
 user runs, so there it is only a far limit. In both tiers it samples ``node_memory`` (memory, and
 files that are open but have no name) and, in tier 2, ``scratch_bytes``.
@@ -41,18 +41,19 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING or __package__:
     from . import _identity, _landlock, _namespaces, _seccomp, _syscalls
-    from ._node import kill_node, node_memory, node_pids, remove_tree, scratch_bytes
+    from ._node import kill_node, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
 else:
     import _identity
     import _landlock
     import _namespaces
     import _seccomp
     import _syscalls
-    from _node import kill_node, node_memory, node_pids, remove_tree, scratch_bytes
+    from _node import kill_node, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
 
 __all__ = [
     "MAX_TASKS", "State", "available", "close_others", "enter", "fork_node", "harden_worker",
-    "kill_node", "make_scratch", "node_memory", "node_pids", "remove_scratch", "scratch_bytes", "state",
+    "kill_node", "make_scratch", "node_memory", "node_pids", "node_tasks", "remove_scratch", "scratch_bytes",
+    "state",
 ]  # fmt: skip
 
 MAX_TASKS = 256  # processes and threads of one node
