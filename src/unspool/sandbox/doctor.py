@@ -97,9 +97,8 @@ def report(sandbox: str = "process", *, allow_namespaces: bool = True) -> Sandbo
         reason = found["unavailable"]
         return SandboxReport("process", None, _nothing(reason), _advice_unavailable(reason))
     protections = (_world(found), *_tried(found), _privileges(found))
-    return SandboxReport(
-        "process", "namespaces" if tier1 else "landlock", protections, _advice(found, protections)
-    )
+    tier: Tier = "namespaces" if found["tier"] == "namespaces" else "landlock"
+    return SandboxReport("process", tier, protections, _advice(found, protections))
 
 
 def _probe(allow_namespaces: bool) -> _Found:
@@ -178,7 +177,7 @@ def _nothing(reason: str) -> tuple[Protection, ...]:
 
 
 _ADVICE_NONE = "Use it only for code you have written yourself; the default, 'process', protects on Linux."
-_ADVICE_PROBE = "The sandbox could not be tried, so do not rely on it. Run `unspool doctor` again; if this stays, report it."
+_ADVICE_PROBE = "The sandbox could not be tried, so do not rely on it. If this stays, please report a bug."
 _ADVICE_TIER_2 = (
     "The sandbox holds, without namespaces: code can still learn names, sizes and dates of files where it "
     "guesses the path, never what is in them. For the stronger kind, allow user namespaces"

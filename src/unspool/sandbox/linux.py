@@ -78,8 +78,8 @@ class State:
     own_pids: bool = False  # this process came from fork_node into a pid namespace of its own
     # Made once in the zygote, for all workers:
     program: bytes = b""  # the seccomp filter
-    ruleset: int = -1  # a Landlock ruleset for workers that may read ``granted``
-    granted: tuple[str, ...] = ()
+    ruleset: int = -1  # a Landlock ruleset for workers that may read all of ``readable``
+    readable: frozenset[str] = frozenset()
 
 
 _state: State | None = None
@@ -132,7 +132,7 @@ def enter(read_only: Sequence[str], allow_namespaces: bool = True, max_abi: int 
     )
     program = _seccomp.build(signals=True, metadata=True)
     _state = State("namespaces", "", abi, tuple(base), uid, uid_reason, scratch,
-                   program=program, ruleset=ruleset, granted=tuple(read_only))  # fmt: skip
+                   program=program, ruleset=ruleset, readable=frozenset(readable))  # fmt: skip
     return _state.tier
 
 
@@ -190,9 +190,12 @@ def remove_scratch(path: str) -> None:
 
 
 def close_others(keep: Collection[int]) -> None:
-    """Close every file descriptor but these. A leaked one is a way out that nothing else guards."""
+    """Close every file descriptor but these. A leaked one is a way out that nothing else guards.
+
+    What ``harden_worker`` still needs stays open until it is used.
+    """
     low = 0
-    for fd in sorted(keep):
+    for fd in sorted({*keep, state().ruleset} - {-1}):
         os.closerange(low, fd)
         low = fd + 1
     _syscalls.call("close_range", low, 0xFFFFFFFF, 0)
@@ -234,11 +237,10 @@ def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped
 
 
 def _ruleset(now: State, scratch: str, read_only: Sequence[str]) -> int:
-    if now.ruleset >= 0 and now.granted == tuple(read_only) and _landlock.is_ruleset(now.ruleset):
+    readable = [*now.base, *read_only]
+    if now.ruleset >= 0 and now.readable == frozenset(readable) and _landlock.is_ruleset(now.ruleset):
         return now.ruleset
-    return _landlock.ruleset(
-        read=[*now.base, *read_only], write=[scratch], devices=_namespaces.DEVICES, version=now.abi
-    )
+    return _landlock.ruleset(read=readable, write=[scratch], devices=_namespaces.DEVICES, version=now.abi)
 
 
 def _die_with_parent() -> None:
