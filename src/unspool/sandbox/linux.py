@@ -195,7 +195,7 @@ def close_others(keep: Collection[int]) -> None:
     What ``harden_worker`` still needs stays open until it is used.
     """
     low = 0
-    for fd in sorted({*keep, state().ruleset} - {-1}):
+    for fd in sorted({*keep} if _state is None or _state.ruleset < 0 else {*keep, _state.ruleset}):
         os.closerange(low, fd)
         low = fd + 1
     _syscalls.call("close_range", low, 0xFFFFFFFF, 0)
@@ -238,8 +238,10 @@ def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped
 
 def _ruleset(now: State, scratch: str, read_only: Sequence[str]) -> int:
     readable = [*now.base, *read_only]
-    if now.ruleset >= 0 and now.readable == frozenset(readable) and _landlock.is_ruleset(now.ruleset):
-        return now.ruleset
+    if now.ruleset >= 0 and _landlock.is_ruleset(now.ruleset):
+        if now.readable == frozenset(readable):
+            return now.ruleset
+        os.close(now.ruleset)
     return _landlock.ruleset(read=readable, write=[scratch], devices=_namespaces.DEVICES, version=now.abi)
 
 
