@@ -1,0 +1,157 @@
+"""Starting the zygote: one per host process and kind, shared by all sandboxes of that kind.
+
+Contract: :func:`zygote` gives the running one, or starts one without waiting for it: requests are
+kept by the socket until it is warm. The process gets a fixed environment, one socket and nothing
+else of the host's. A thread of its own starts it and waits for its end, because the kernel ties the
+zygote's life to the thread that made it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import site
+import socket
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Mapping, Sequence
+
+from ..errors import SandboxUnavailable
+from .zygote import Request, Setup
+
+ENVIRONMENT: Mapping[str, str] = {
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/bin:/bin",
+    "PYTHONUTF8": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",  # a resumed run must see sets in the same order
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",  # Arrow's CPU count too
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "ARROW_IO_THREADS": "1",
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # a fork copies page tables: fewer of them
+}
+
+
+def packages() -> list[str]:
+    """The host's folders of installed packages; never its working directory."""
+    paths = [*site.getsitepackages(), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    if site.ENABLE_USER_SITE:
+        paths.append(site.getusersitepackages())
+    wanted = {os.path.realpath(path) for path in sys.path if path}
+    return [path for path in dict.fromkeys(paths) if os.path.realpath(path) in wanted and os.path.isdir(path)]
+
+
+class Zygote:
+    """The host's end of one zygote."""
+
+    def __init__(self, *, hardened: bool) -> None:
+        self.hardened = hardened
+        self.hello: Mapping[str, object] = {}
+        self.status: int | None = None  # how it ended
+        self._failure = ""
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.setblocking(False)
+        setup: Setup = {"hardened": hardened, "packages": packages(), "warm": []}
+        self._control.send(json.dumps(setup).encode())
+        self.pid: int | None = None
+        self._thread = threading.Thread(target=self._run, args=(theirs,), name="unspool-zygote", daemon=True)
+        self._thread.start()
+
+    def _run(self, theirs: socket.socket) -> None:
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zygote.py")
+        # Not -I: it would ignore PYTHONHASHSEED too. The environment is ours, so nothing else differs.
+        command = [sys.executable, "-S", "-s", "-P", path, str(theirs.fileno())]
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                env=dict(ENVIRONMENT), cwd="/", pass_fds=[theirs.fileno()], start_new_session=True,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            self._failure = f"{sys.executable!r} could not be started: {error}"
+            self.status = -1
+            theirs.close()
+            return
+        theirs.close()
+        self.pid = process.pid
+        self.status = process.wait()
+
+    @property
+    def alive(self) -> bool:
+        return self.status is None and not self.failure()
+
+    def failure(self) -> str:
+        """Why it cannot serve, in words; empty while nothing is known to be wrong."""
+        self.listen()
+        if error := self.hello.get("error"):
+            return str(error)
+        if self._failure or self.status is None:
+            return self._failure
+        return f"the zygote ended with status {self.status}"
+
+    def listen(self) -> None:
+        """Reads its first message, if it has come."""
+        if not self.hello:
+            with contextlib.suppress(OSError):
+                if data := self._control.recv(1 << 16):
+                    self.hello = json.loads(data)
+
+    def open(self, request: Request, fds: Sequence[int]) -> None:
+        try:
+            socket.send_fds(self._control, [json.dumps(request).encode()], fds)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"the sandbox cannot start: {self.failure() or error}; {ADVICE}"
+            ) from None
+
+    def close(self) -> None:
+        """Lets it end; its nodes end with it."""
+        self._control.close()
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+
+ADVICE = (
+    "run in a container and use sandbox=\"none\" there, or, for code you trust, sandbox=\"none\" here; "
+    "`unspool doctor` shows what this machine can do"
+)
+_zygotes: dict[tuple[int, bool], Zygote] = {}
+_users: dict[tuple[int, bool], int] = {}
+_lock = threading.Lock()
+
+
+def zygote(*, hardened: bool) -> Zygote:
+    """The process's zygote of that kind; started anew where it has died."""
+    if not sys.executable or sys.platform != "linux":
+        raise SandboxUnavailable(f"the process sandbox needs Linux and a Python executable; {ADVICE}")
+    key = os.getpid(), hardened
+    with _lock:
+        if key not in _zygotes or not _zygotes[key].alive:
+            _zygotes[key] = Zygote(hardened=hardened)
+        return _zygotes[key]
+
+
+def use(*, hardened: bool) -> None:
+    """One more sandbox uses the zygote of that kind."""
+    key = os.getpid(), hardened
+    with _lock:
+        _users[key] = _users.get(key, 0) + 1
+
+
+def release(*, hardened: bool) -> Zygote | None:
+    """One sandbox less; after the last one the zygote is told to end, and returned."""
+    key = os.getpid(), hardened
+    with _lock:
+        _users[key] = _users.get(key, 0) - 1
+        if _users[key] > 0:
+            return None
+        known = _zygotes.pop(key, None)
+    if known is not None:
+        known.close()
+    return known

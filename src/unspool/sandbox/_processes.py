@@ -1,0 +1,148 @@
+"""The processes of one node as the host sees them: a keeper and a worker, over two sockets.
+
+Contract: :meth:`NodeProcesses.open` asks the zygote for them and returns once the REPL is ready, or
+raises ``ContextError`` or ``SandboxUnavailable``. What happens afterwards is told to ``listener``: a
+frame of the worker's, a message of the keeper's, or that all is lost. ``close`` returns when no
+process of the node is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from typing import Protocol
+
+from ..errors import ContextError, SandboxUnavailable
+from ._channel import FrameChannel, PacketChannel
+from ._handover import Handed
+from ._launch import ADVICE, Zygote
+from .protocol import ReplSpec
+from .worker import Frame, FrameReader, ProtocolError, pack
+from .zygote import Request
+
+OPEN_SECONDS = 60.0
+CLOSE_SECONDS = 5.0
+_SMALL_FRAME = 4 << 20  # what a checkpoint may say
+
+
+class Listener(Protocol):
+    """Who runs a cell in the node."""
+
+    def on_frame(self, frame: Frame) -> None: ...
+
+    def on_keeper(self, message: dict[str, object]) -> None: ...
+
+    def on_lost(self, reason: str) -> None: ...
+
+
+class NodeProcesses:
+    """See the module docstring."""
+
+    def __init__(self) -> None:
+        self.listener: Listener | None = None
+        self.lost: str | None = None
+        self._control: FrameChannel | None = None
+        self._orders: PacketChannel | None = None
+        self._opened: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self._ended = asyncio.Event()
+
+    async def open(self, zygote: Zygote, spec: ReplSpec, handed: Handed, request: Request) -> None:
+        control, theirs = socket.socketpair()
+        orders, keepers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            zygote.open(request, [theirs.fileno(), keepers.fileno(), handed.fd])
+        finally:
+            theirs.close()
+            keepers.close()
+        reader = FrameReader(max_header=_SMALL_FRAME, max_body=_SMALL_FRAME)
+        self._control = FrameChannel(control, reader, self._on_frame, self._on_lost)
+        self._orders = PacketChannel(orders, self._on_packet)
+        self._control.send(pack("open", [list(spec.tools), list(spec.imports)], shown=spec.shown))
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                frame = await self._opened
+        except BaseException as error:
+            await self.close()
+            if isinstance(error, TimeoutError):
+                raise SandboxUnavailable(f"the sandbox did not start within {OPEN_SECONDS:.0f} s") from None
+            if isinstance(error, _Lost):
+                raise SandboxUnavailable(await _why(zygote, str(error))) from None
+            raise
+        if frame.kind != "ready":
+            await self.close()
+            message = str(frame.values[0]) if frame.values else "the REPL did not open"
+            if frame.fields.get("context"):
+                raise ContextError(message[:2_000])
+            raise SandboxUnavailable(f"the REPL did not start: {message[:2_000]}")
+
+    def start_cell(self, number: int, channel: socket.socket) -> None:
+        assert self._control is not None
+        self._control.send(pack("cell", n=number), (channel.fileno(),))
+
+    def order(self, kind: str, number: int) -> None:
+        """``I`` interrupts a cell, ``K`` kills it."""
+        assert self._orders is not None
+        self._orders.send(f"{kind} {number}".encode())
+
+    def hear_keeper(self) -> None:
+        """Takes in what the keeper has said up to now."""
+        if self._orders is not None:
+            self._orders.read()
+
+    async def close(self) -> None:
+        """Ends every process of the node. Twice is fine."""
+        if self._control is not None:
+            self._control.close()
+        if self._orders is not None and self._orders.open:
+            self._orders.finish()
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._ended.wait()
+            except TimeoutError:  # the kernel is still busy with it; nothing more can be done from here
+                pass
+            finally:
+                self._orders.close()
+
+    def _on_frame(self, frame: Frame) -> None:
+        if not self._opened.done():
+            if frame.kind not in ("ready", "failed"):
+                raise ProtocolError(f"{frame.kind!r} before the REPL is ready")
+            self._opened.set_result(frame)
+        elif self.listener is None:
+            raise ProtocolError(f"{frame.kind!r} while no cell runs")
+        else:
+            self.listener.on_frame(frame)
+
+    def _on_packet(self, data: bytes) -> None:
+        if not data:
+            self._ended.set()
+            self._on_lost("the keeper is gone")
+            return
+        message = json.loads(data)
+        if self.listener is not None:
+            self.listener.on_keeper(message)
+        if message.get("why") == "gone":
+            self._on_lost("the REPL's process ended")
+
+    def _on_lost(self, reason: str) -> None:
+        if self.lost is not None:
+            return
+        self.lost = reason or "the worker closed its channel"
+        if not self._opened.done():
+            self._opened.set_exception(_Lost(self.lost))
+        if self.listener is not None:
+            self.listener.on_lost(self.lost)
+
+
+class _Lost(Exception):
+    """The processes ended before the REPL was ready."""
+
+
+async def _why(zygote: Zygote, reason: str) -> str:
+    """The zygote's own words for why it cannot serve, where it has some."""
+    for _ in range(20):
+        if failure := zygote.failure():
+            return f"the sandbox cannot start: {failure}; {ADVICE}"
+        await asyncio.sleep(0.01)
+    return f"the REPL did not start: {reason}"

@@ -1,0 +1,261 @@
+"""The keeper: one process per node that watches and ends the node's processes. Runs no model code.
+
+Contract: it is forked from the zygote, forks the worker, and lives until the host's end of
+``orders`` closes; then it kills everything of the node and ends. It knows which process runs the
+cell from messages over ``desk`` whose sender the kernel vouches for (SO_PASSCRED), so that a
+process can speak for itself alone. From the host: ``I n`` interrupts cell n, ``K n`` kills it and
+every stray process, but not the checkpoint. To the host: one JSON object a message, with ``why``:
+``memory``, ``scratch``, ``processes`` (a limit: cell n was killed for it) or ``gone`` (nothing is
+left that could go on). Standard library only; importable as a sibling module too.
+
+>>> descendants(2**22)
+[]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+CALM, HURRIED, IDLE = 0.1, 0.02, 1.0  # seconds between two samples
+_CREDENTIALS = struct.Struct("3i")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TREE = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+
+
+def children(pid: int) -> list[int]:
+    if not _TREE:
+        return [child for child, parent in _parents() if parent == pid]
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat behind the name: state, parent, …"""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                yield int(name), int(_stat(int(name))[1])
+
+
+def descendants(pid: int) -> list[int]:
+    """All living processes that descend from ``pid``, zombies left out."""
+    found: list[int] = []
+    todo = children(pid)
+    while todo:
+        child = todo.pop()
+        todo += children(child)
+        with contextlib.suppress(OSError):
+            if _stat(child)[0] not in (b"Z", b"X"):
+                found.append(child)
+    return found
+
+
+def kill_all(parent: int, spare: Collection[int] = ()) -> None:
+    """Kill all that descends from ``parent`` but ``spare``; what forks meanwhile does not get away."""
+    for attempt in range(400):
+        pids = [pid for pid in descendants(parent) if pid not in spare]
+        if not pids:
+            return
+        for number in (signal.SIGSTOP, signal.SIGKILL) if attempt < 2 else (signal.SIGKILL,):
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
+        if attempt:
+            time.sleep(0.002)
+
+
+def resident(pids: Collection[int]) -> int:
+    """Bytes of memory, pages that processes share counted for each: an upper bound, quickly had."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", "rb") as file:
+            total += int(file.read().split()[1]) * _PAGE
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a node may use. ``measure_…`` come from the hardening, so that there is one way to count."""
+
+    memory: int
+    scratch: int
+    processes: int
+    measure_memory: Callable[[Collection[int]], int]
+    measure_scratch: Callable[[], int]
+
+
+class Keeper:
+    """See the module docstring."""
+
+    def __init__(self, orders: socket.socket, desk: socket.socket, worker: int, limits: Limits) -> None:
+        self._orders = orders
+        self._desk = desk
+        self._limits = limits
+        self._repl = worker  # the process that stands for the REPL between cells; in a cell, its checkpoint
+        self._cell = 0  # the number of the running cell
+        self._runner = 0  # the process that runs it
+        self._handle: int | None = None  # a pidfd of the runner
+        self._checkpoint = 0
+        self._waiting: list[tuple[str, int]] = []  # orders for a cell that has not registered yet
+        self._listening = True
+        self._base: int | None = None
+        self._used = 0
+        self._next_sample = time.monotonic() + CALM
+
+    def serve(self, wakeup: int) -> None:
+        """Until the host goes. ``wakeup`` is readable when a child has died."""
+        poll = select.poll()
+        for fd in (self._orders.fileno(), self._desk.fileno(), wakeup):
+            poll.register(fd, select.POLLIN)
+        while True:
+            if not self._listening:
+                with contextlib.suppress(KeyError):
+                    poll.unregister(self._desk.fileno())
+            ready = {fd for fd, _ in poll.poll(max(1.0, 1000 * (self._next_sample - time.monotonic())))}
+            if wakeup in ready:
+                os.read(wakeup, 4096)
+            self._read_desk()
+            self._reap()
+            if self._orders.fileno() in ready and not self._obey():
+                return
+            if time.monotonic() >= self._next_sample:
+                self._next_sample = time.monotonic() + self._sample()
+
+    def _read_desk(self) -> None:
+        while self._listening:
+            try:
+                data, more, _, _ = self._desk.recvmsg(64, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
+            pid = next((_CREDENTIALS.unpack(raw)[0] for _, kind, raw in more if kind == socket.SCM_CREDENTIALS), 0)
+            kind, _, number = data.partition(b" ")
+            if not data:
+                self._listening = False  # no process of the node is left
+            elif pid and number.isdigit():
+                self._hear(kind, pid, int(number[:18]))
+
+    def _hear(self, kind: bytes, pid: int, number: int) -> None:
+        if kind == b"C":
+            self._start(pid, number)
+        elif kind in (b"R", b"D", b"T"):  # ready, done, taken over
+            self._stop()
+            self._repl = pid
+            if kind == b"R" and self._base is None:
+                self._base = resident([pid])
+            elif kind == b"T":
+                kill_all(os.getpid(), spare=[pid])
+        elif kind == b"K" and pid == self._runner:  # it may not send signals
+            if self._checkpoint:
+                with contextlib.suppress(OSError):
+                    os.kill(self._checkpoint, signal.SIGKILL)
+            self._desk.send(b"ok")
+
+    def _start(self, pid: int, number: int) -> None:
+        self._stop()
+        self._cell, self._runner = number, pid
+        self._checkpoint = self._repl if pid != self._repl else 0
+        with contextlib.suppress(OSError):
+            self._handle = os.pidfd_open(pid)
+        self._next_sample = time.monotonic() + CALM
+        waiting, self._waiting = self._waiting, []
+        for kind, wanted in waiting:
+            self._carry_out(kind, wanted)
+
+    def _stop(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+        self._handle, self._cell, self._runner, self._checkpoint = None, 0, 0, 0
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            if pid == self._checkpoint:  # the cell is done, or has killed it
+                self._checkpoint = 0
+                self._repl = self._runner
+            elif pid in (self._repl, self._runner):
+                self._say("gone", status=status)
+
+    def _obey(self) -> bool:
+        try:
+            order = self._orders.recv(64)
+        except OSError:
+            return False
+        if not order:
+            return False
+        kind, _, number = order.decode("ascii").partition(" ")
+        self._carry_out(kind, int(number))
+        return True
+
+    def _carry_out(self, kind: str, number: int) -> None:
+        if number > self._cell and not self._runner:
+            self._waiting.append((kind, number))
+        elif number == self._cell and kind == "K":
+            self._kill_cell()
+        elif number == self._cell and self._handle is not None:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(self._handle, signal.SIGINT)
+
+    def _kill_cell(self) -> None:
+        kill_all(os.getpid(), spare=[self._checkpoint] if self._checkpoint else [])
+
+    def _say(self, why: str, **more: int) -> None:
+        with contextlib.suppress(OSError):  # the host may have gone
+            self._orders.send(json.dumps({"why": why, "n": self._cell, **more}).encode())
+
+    def _sample(self) -> float:
+        """Looks what the node uses, kills it over a limit; the seconds until the next look."""
+        limits = self._limits
+        pids = [pid for pid in descendants(os.getpid()) if pid != self._checkpoint]
+        if len(pids) > limits.processes:
+            self._over("processes", len(pids))
+        scratch = limits.measure_scratch()
+        if scratch > limits.scratch:
+            self._over("scratch", scratch)
+        used = limits.measure_memory(pids) - (self._base or 0)
+        if used > limits.memory:
+            self._over("memory", used)
+        growth, self._used = used - self._used, used
+        if not self._runner:
+            return IDLE
+        return HURRIED if used > limits.memory // 2 or used + 3 * growth > limits.memory else CALM
+
+    def _over(self, why: str, used: int) -> None:
+        self._say(why, used=used)
+        self._kill_cell()
+
+
+def run_keeper(orders: socket.socket, desk: socket.socket, worker: int, limits: Limits) -> None:
+    """The keeper's life; ends the node with it."""
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        Keeper(orders, desk, worker, limits).serve(reader)
+    finally:
+        kill_all(os.getpid())
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)

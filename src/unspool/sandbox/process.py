@@ -1,0 +1,214 @@
+"""The sandboxes ``process`` and ``none``: a REPL in a process that can be forked.
+
+Contract: :class:`Sandbox` and :class:`Repl` of :mod:`unspool.sandbox.protocol`. ``process`` is
+hardened, or raises :class:`SandboxUnavailable` with what to do; ``none`` is the same without any
+hardening, for code that is trusted, and only by name. See :mod:`unspool.sandbox.zygote`,
+:mod:`~unspool.sandbox.keeper` and :mod:`~unspool.sandbox.worker` for the processes.
+
+>>> async def main():
+...     async def on_call(call):
+...         return HostReply(end=call.name == "submit")
+...     sandbox = ProcessSandbox("none")
+...     repl = await sandbox.open(ReplSpec(context="a\\nb"), on_call)
+...     result = await repl.execute("len(context)", seconds=5)
+...     await sandbox.close()
+...     return result.output
+>>> asyncio.run(main())
+'3\\n'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+from collections.abc import Sequence
+from typing import Literal, cast
+
+from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
+from ..types import CellOutcome
+from . import _launch
+from ._cell import CellEnd, CellRun
+from ._handover import PICKLE, Handed, hand_over_async
+from ._memory import free_memory
+from ._processes import NodeProcesses
+from .protocol import CellResult, HostReply, OnCall, ReplSpec
+from .zygote import Request
+
+__all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
+
+SCRATCH = 256 << 20
+_LEAST_MEMORY = 64 << 20
+_names = itertools.count(1)
+
+
+class ProcessSandbox:
+    """A maker of REPLs in processes. ``name`` is ``"process"`` (hardened) or ``"none"``."""
+
+    def __init__(self, name: Literal["process", "none"] | str = "process") -> None:
+        if name not in ("process", "none"):
+            raise ConfigError(f"there is no process sandbox {name!r}: use 'process' or 'none'")
+        self.name = name
+        self.hardened = name == "process"
+        self._repls: set[ProcessRepl] = set()
+        self._using = False
+
+    async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
+        if not self._using:
+            self._using = True
+            _launch.use(hardened=self.hardened)
+        repl = ProcessRepl(self, spec, on_call)
+        self._repls.add(repl)
+        try:
+            await repl.start()
+        except BaseException:
+            await repl.close()
+            raise
+        return repl
+
+    async def close(self) -> None:
+        for repl in list(self._repls):
+            await repl.close()
+        if self._using:
+            self._using = False
+            if (zygote := _launch.release(hardened=self.hardened)) is not None:
+                await asyncio.to_thread(zygote.join, 5.0)
+
+    def forget(self, repl: ProcessRepl) -> None:
+        self._repls.discard(repl)
+
+    def default_memory(self) -> int:
+        """Half of what is free, shared by the live nodes."""
+        return max(_LEAST_MEMORY, free_memory() // 2 // max(1, len(self._repls)))
+
+
+class ProcessRepl:
+    """One node's REPL."""
+
+    def __init__(self, sandbox: ProcessSandbox, spec: ReplSpec, on_call: OnCall) -> None:
+        self._sandbox = sandbox
+        self._spec = spec
+        self._on_call = on_call
+        self._name = f"{os.getpid()}-{next(_names)}"
+        self._memory = spec.memory or 0
+        self._handed: Handed | None = None
+        self._node: NodeProcesses | None = None
+        self._numbers = itertools.count(1)
+        self._made: list[str] = []
+        self._turn = asyncio.Lock()
+        self._closed = False
+
+    async def start(self) -> None:
+        """Opens the processes, with the context alone in the namespace."""
+        context = self._spec.context
+        if self._handed is None:
+            self._handed = context if isinstance(context, Handed) else await hand_over_async(context)
+        handed = self._handed
+        self._memory = self._memory or self._sandbox.default_memory()
+        request: Request = {
+            "node": self._name,
+            "memory": self._memory,
+            "mapped": handed.size,
+            "scratch": min(SCRATCH, self._memory),
+            "context": handed.layout,
+            "start": handed.start,
+            "length": handed.length,
+        }
+        node = NodeProcesses()
+        zygote = _launch.zygote(hardened=self._sandbox.hardened)
+        await node.open(zygote, self._spec, handed, request)
+        self._node = node
+        if handed.layout == PICKLE:  # the value is in the worker now: twice is enough
+            self._drop_context()
+
+    async def execute(self, code: str, *, seconds: float) -> CellResult:
+        async with self._turn:
+            if self._closed:
+                raise SandboxLost("the REPL is closed")
+            notes: list[str] = []
+            if self._node is None or self._node.lost is not None:
+                notes.append(await self._restart("its process ended between two cells"))
+            assert self._node is not None
+            number = next(self._numbers)
+            end = await CellRun(self._node, number, self._on_call).run(code, seconds)
+            if self._closed:
+                raise SandboxLost("the REPL was closed while a cell ran")
+            result = await self._result(end, seconds, notes)
+            if end.names is not None:
+                self._made = end.names
+            return result
+
+    async def close(self) -> None:
+        self._closed = True
+        self._sandbox.forget(self)
+        if self._node is not None:
+            await self._node.close()
+        self._drop_context()
+
+    def _drop_context(self) -> None:
+        handed, self._handed = self._handed, None
+        if handed is not None and handed is not self._spec.context:
+            handed.close()
+
+    async def _restart(self, why: str) -> str:
+        """A new worker with the context alone; what to tell the model."""
+        lost, self._made = self._made, []
+        if self._node is not None:
+            await self._node.close()
+            self._node = None
+        try:
+            await self.start()
+        except (SandboxError, ContextError) as error:
+            raise SandboxLost(f"the REPL is gone ({why}) and could not be started again: {error}") from error
+        names = f"; lost: {', '.join(lost)}" if lost else ""
+        return f"the REPL began anew with the context alone: {why}{names}"
+
+    async def _result(self, end: CellEnd, seconds: float, notes: Sequence[str]) -> CellResult:
+        outcome: CellOutcome
+        told = [*notes, *end.notes]
+        if end.how == "end":
+            outcome = cast(CellOutcome, end.outcome)
+            if end.interrupted and outcome != "submitted":
+                outcome = "interrupted"
+                told.append(f"stopped after {end.own_seconds:.1f} s: a cell may run for {seconds:g} s; variables are kept")
+        elif end.how == "rolled_back":
+            outcome = "rolled_back"
+            told.append(f"{self._words(end)}; everything is as it was before this cell")
+        else:
+            outcome = "restarted"
+            told.append(await self._restart(self._words(end)))
+        if end.accepted:
+            outcome = "submitted"
+        return CellResult(
+            outcome, end.output, end.printed, end.omitted, end.error if outcome != "submitted" else None,
+            tuple(told), end.seconds, end.own_seconds,
+        )  # fmt: skip
+
+    def _words(self, end: CellEnd) -> str:
+        """Why a cell was killed."""
+        limit = f"{self._memory / 1e6:,.0f} MB"
+        if end.killed_for == "memory" or end.memory:
+            return f"killed for memory: the limit of the REPL is {limit}"
+        if end.killed_for == "scratch":
+            return f"killed for what it wrote to its folder: the limit is {SCRATCH >> 20} MB"
+        if end.killed_for == "processes":
+            return "killed for the number of its processes and threads"
+        if end.killed:
+            return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt"
+        if end.how == "lost" and end.reason.startswith(("the worker broke", "it could not")):
+            return end.reason
+        return _status(end.status)
+
+
+def _status(status: int) -> str:
+    """How a process ended, in words."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGKILL:
+            return "killed (SIGKILL), by the system for want of memory or by itself"
+        try:
+            return f"crashed: {signal.Signals(number).name}"
+        except ValueError:
+            return f"crashed: signal {number}"
+    return f"its process ended: os._exit({os.waitstatus_to_exitcode(status)})"

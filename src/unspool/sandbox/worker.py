@@ -1,0 +1,1741 @@
+"""The worker: a REPL for model-written code, in one file of standard-library Python (3.11 or newer).
+
+It can be sent to any interpreter, so nothing of unspool is imported here; the host imports the frames
+and the value codec from this file, so that there is one copy of them. In order:
+
+- **Values** (:func:`pack`, :class:`FrameReader`): plain data as JSON with binary segments behind it.
+  What comes out of a REPL is hostile: a frame that breaks a bound or a rule raises
+  :class:`ProtocolError` and nothing else. Nothing is ever unpickled on the host.
+- **Screen**: what a cell prints, its head and tail, in memory shared with the checkpoint.
+- **Calls**: host calls from any thread over the cell's own channel.
+- **Functions**: the names of the REPL contract (``llm_query``, ``grep``, ``submit``, …).
+- **Repl**: the namespace; runs one cell and repairs what it broke.
+- **Worker**: the life of a process: a checkpoint before each cell, rollback, take-over.
+
+>>> reader = FrameReader()
+>>> reader.feed(pack("call", [("a", {1: {2.5, None}})], id=7))
+>>> frame = reader.next()
+>>> frame.kind, frame.fields["id"], frame.values == [("a", {1: {2.5, None}})]
+('call', 7, True)
+"""
+
+from __future__ import annotations
+
+import __future__
+import ast
+import asyncio
+import builtins
+import contextlib
+import ctypes
+import dataclasses
+import datetime
+import decimal
+import enum
+import io
+import itertools
+import json
+import linecache
+import math
+import mmap
+import os
+import pickle
+import re
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NoReturn, Protocol, cast
+
+# ---------------------------------------------------------------------------------------- values
+
+MAX_DEPTH = 64  # containers inside one another
+MAX_ITEMS = 2_000_000  # elements of all containers of a frame
+MAX_HEADER = 32 << 20
+MAX_BODY = 256 << 20
+INLINE = 256  # longer strings travel as segments
+INT_BITS = 14_000  # Python refuses to print ints much larger than this
+PREFIX = struct.Struct("<IQ")
+_CONTAINERS = (list, tuple, set, frozenset, dict)
+
+
+class ProtocolError(Exception):
+    """A frame breaks a rule: its sender is broken or hostile, and its channel cannot be used further."""
+
+
+class LLMError(Exception):
+    """A sub-call failed. ``kind`` says how: "timeout", "rate_limit", "budget", …"""
+
+    def __init__(self, kind: str, message: str = "") -> None:
+        super().__init__(message or kind)
+        self.kind = kind
+        self.message = message
+
+
+class FailedCall:
+    """One failed item of a batch: falsy, and an error as soon as it is used as text.
+
+    ``repr(item)`` and ``item.message`` say why; ``[a for a in answers if a]`` leaves it out.
+    """
+
+    __slots__ = ("kind", "message")
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        self.message = message
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise LLMError(
+            self.kind, f"a failed item was used as text: {self.message} (leave it out: `if item`, or ask again)"
+        )
+
+    __str__ = __format__ = __add__ = __radd__ = __len__ = __iter__ = _refuse
+    __contains__ = __getitem__ = __mod__ = __mul__ = __lt__ = __gt__ = _refuse
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if hasattr(str, name):  # a method of str, such as .strip()
+            self._refuse()
+        raise AttributeError(f"a FailedCall has .kind and .message, not .{name}")
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FailedCall) and (self.kind, self.message) == (other.kind, other.message)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.message))
+
+    def __reduce__(self) -> tuple[type[FailedCall], tuple[str, str]]:
+        return FailedCall, (self.kind, self.message)
+
+    def __repr__(self) -> str:
+        return f"FailedCall({self.kind}: {self.message})"
+
+
+class _Failed(Protocol):
+    kind: str
+    message: str
+
+
+def _finite(value: float) -> object:
+    return value if math.isfinite(value) else {"f": repr(value)}
+
+
+def _unpack_once(value: object) -> object:
+    """Values of known libraries and classes as plain data; ``NotImplemented`` for all others."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, range | deque | type({}.keys()) | type({}.values()) | type({}.items())):
+        return list(value)
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and isinstance(value, pydantic.BaseModel):
+        return value.model_dump()
+    numpy, pandas = sys.modules.get("numpy"), sys.modules.get("pandas")
+    if pandas is not None:
+        if value is pandas.NaT or value is pandas.NA:
+            return None
+        if isinstance(value, pandas.DataFrame):
+            named = any(name is not None for name in value.index.names)
+            plain = not named and pandas.api.types.is_integer_dtype(value.index.dtype)
+            return (value if plain else value.reset_index()).to_dict("records")
+        if isinstance(value, pandas.Series):
+            return value.to_list() if isinstance(value.index, pandas.RangeIndex) else value.to_dict()
+        if isinstance(value, pandas.Index | pandas.Categorical):
+            return value.tolist()
+        if isinstance(value, pandas.Timestamp):
+            return value.to_pydatetime(warn=False)
+        if isinstance(value, pandas.Timedelta):
+            return value.to_pytimedelta()
+        if isinstance(value, pandas.Period | pandas.Interval):
+            return str(value)
+    if numpy is not None:
+        if isinstance(value, numpy.datetime64 | numpy.timedelta64):
+            unit = "M8[us]" if isinstance(value, numpy.datetime64) else "m8[us]"
+            return None if numpy.isnat(value) else value.astype(unit).item()
+        if isinstance(value, numpy.generic):
+            return value.item()
+        if isinstance(value, numpy.ndarray):
+            return value.tolist() if value.dtype.kind not in "mM" else [value[i] for i in range(len(value))]
+    for module, name, method in (
+        ("polars", "DataFrame", "to_dicts"),
+        ("polars", "Series", "to_list"),
+        ("pyarrow", "Table", "to_pylist"),
+        ("pyarrow", "Array", "to_pylist"),
+    ):
+        known = getattr(sys.modules.get(module), name, None)
+        if known is not None and isinstance(value, known):
+            return getattr(value, method)()
+    return NotImplemented
+
+
+class Encoder:
+    """Values to JSON and segments. Raises ``TypeError`` with what to do for anything that is not data."""
+
+    def __init__(self, failed: tuple[type, ...] = (FailedCall,), *, plain: bool = False) -> None:
+        self._plain = plain  # refuse what would arrive as something else
+        self.segments: list[bytes] = []
+        self.size = 0
+        self._items = 0
+        self._path: set[int] = set()
+        self._failed = failed
+
+    def value(self, value: object, depth: int = 0, key: bool = False) -> object:
+        kind = type(value)
+        if kind is str:
+            return self._text(cast(str, value))
+        if value is None or kind is bool:
+            return value
+        if kind is int:
+            return self._int(cast(int, value))
+        if kind is float:
+            return _finite(cast(float, value))
+        if kind in _CONTAINERS or (not self._plain and isinstance(value, _CONTAINERS)):
+            return self._container(cast("list[object]", value), depth, key)
+        return self._scalar(value, depth, key)
+
+    def _text(self, text: str) -> object:
+        if len(text) <= INLINE:
+            if text.isascii():
+                return text
+            try:
+                text.encode()
+                return text
+            except UnicodeEncodeError:  # JSON would join two lone surrogates into one character
+                pass
+        if len(text) > MAX_BODY:
+            self._too_large()
+        return self._segment("s", text.encode("utf-8", "surrogatepass"))
+
+    def _segment(self, tag: str, data: bytes) -> object:
+        self.size += len(data)
+        if self.size > MAX_BODY:
+            self._too_large()
+        self.segments.append(data)
+        return {tag: len(self.segments) - 1}
+
+    def _too_large(self) -> NoReturn:
+        raise TypeError(f"this is too large to hand over: the limit is {MAX_BODY >> 20} MB; pass a part of it")
+
+    def _int(self, value: int) -> object:
+        if -(1 << 63) <= value < 1 << 63:
+            return value
+        if value.bit_length() > INT_BITS:
+            raise TypeError("an int of more than 4,200 digits cannot be handed over; pass hex(x) as text")
+        return {"i": hex(value)}
+
+    def _container(self, value: list[object] | tuple[object, ...] | set[object] | frozenset[object]
+                   | dict[object, object], depth: int, key: bool) -> object:  # fmt: skip
+        if depth >= MAX_DEPTH:
+            raise TypeError(f"this is nested deeper than {MAX_DEPTH} levels; flatten it")
+        if id(value) in self._path:
+            raise TypeError(f"a {type(value).__name__} that contains itself cannot be handed over")
+        if key and isinstance(value, list | set | dict):
+            raise TypeError(f"a {type(value).__name__} cannot be a key or be in a set; use a tuple")
+        self._items += len(value)
+        if self._items > MAX_ITEMS:
+            raise TypeError(f"more than {MAX_ITEMS:,} items cannot be handed over at once; pass a part")
+        self._path.add(id(value))
+        below = depth + 1
+        result: object
+        if isinstance(value, dict):
+            flat: list[object] = []
+            for k, v in dict.items(value):
+                flat.append(self.value(k, below, True))
+                flat.append(self.value(v, below))
+            result = {"d": flat}
+        elif isinstance(value, list):
+            result = [self.value(item, below) for item in value]
+        elif isinstance(value, tuple):
+            result = {"t": [self.value(item, below, key) for item in value]}
+        else:
+            tag = "S" if isinstance(value, set) else "F"
+            result = {tag: [self.value(item, below, True) for item in value]}
+        self._path.discard(id(value))
+        return result
+
+    def _scalar(self, value: object, depth: int, key: bool) -> object:
+        if isinstance(value, self._failed):
+            failed = cast(_Failed, value)
+            return {"x": [failed.kind, self._text(failed.message)]}
+        if not isinstance(value, enum.Enum) and not self._plain:
+            if isinstance(value, str):
+                return self._text(str.__str__(value))
+            if isinstance(value, int):
+                return self._int(int.__int__(value))
+            if isinstance(value, float):
+                return _finite(float.__float__(value))
+        if isinstance(value, bytes | bytearray | memoryview):
+            return self._segment("b", bytes(value))
+        simple = NotImplemented if self._plain else _unpack_once(value)
+        if simple is not NotImplemented:
+            if depth >= MAX_DEPTH:
+                raise TypeError(f"this is nested deeper than {MAX_DEPTH} levels; flatten it")
+            return self.value(simple, depth + 1, key)
+        if isinstance(value, datetime.datetime):
+            return {"dt": value.isoformat()}
+        if isinstance(value, datetime.date):
+            return {"da": value.isoformat()}
+        if isinstance(value, datetime.time):
+            return {"ti": value.isoformat()}
+        if isinstance(value, datetime.timedelta):
+            return {"td": [value.days, value.seconds, value.microseconds]}
+        if isinstance(value, decimal.Decimal):
+            if len(value.as_tuple().digits) > 4_000 or value.is_finite() and abs(value.adjusted()) > 100_000:
+                raise TypeError("this Decimal is too long to be handed over; pass str(x)")
+            return {"D": str(value)}
+        if isinstance(value, complex):
+            return {"c": [_finite(value.real), _finite(value.imag)]}
+        raise TypeError(_no_data(value))
+
+
+def _no_data(value: object) -> str:
+    name = type(value).__name__
+    if isinstance(value, type):
+        return f"the class {value.__name__} is no data; pass an instance's values"
+    if callable(value):
+        return f"a {name} is no data: call it and pass what it returns"
+    if isinstance(value, Iterator):
+        return f"a {name} is no data: pass list(…) of it"
+    return f"a {name} cannot be handed over: pass plain data, e.g. str(x), list(x) or vars(x)"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Frame:
+    """One message: its kind, small plain fields, and decoded values."""
+
+    kind: str
+    fields: Mapping[str, object]
+    values: list[object]
+
+    def number(self, name: str, most: int = 1 << 62) -> int:
+        """A field that has to be an int of 0 to ``most``."""
+        value = self.fields.get(name)
+        if type(value) is not int or not 0 <= value <= most:
+            raise ProtocolError(f"{self.kind}: {name} is no number of 0 to {most}")
+        return value
+
+    def text(self, name: str, most: int = 256) -> str:
+        value = self.fields.get(name)
+        if type(value) is not str or len(value) > most:
+            raise ProtocolError(f"{self.kind}: {name} is no text of at most {most} characters")
+        return value
+
+
+def pack(
+    kind: str,
+    values: Sequence[object] = (),
+    *,
+    failed: tuple[type, ...] = (FailedCall,),
+    plain: bool = False,
+    **fields: object,
+) -> bytes:
+    """One frame. ``fields`` are small JSON values, ``values`` any plain data."""
+    encoder = Encoder(failed, plain=plain)
+    encoded = [encoder.value(value) for value in values]
+    header = {**fields, "t": kind, "v": encoded, "s": [len(segment) for segment in encoder.segments]}
+    text = json.dumps(header, ensure_ascii=False, check_circular=False, separators=(",", ":")).encode()
+    if len(text) > MAX_HEADER:
+        raise TypeError("this is too large to hand over at once; pass a part of it")
+    return b"".join((PREFIX.pack(len(text), encoder.size), text, *encoder.segments))
+
+
+def _strings(node: object, count: int, kinds: type | tuple[type, ...] = str) -> list[object]:
+    if type(node) is not list or len(node) != count or not all(isinstance(item, kinds) for item in node):
+        raise ProtocolError("a value is malformed")
+    return node
+
+
+class Decoder:
+    """JSON and segments to values. Raises :class:`ProtocolError` for whatever breaks a rule."""
+
+    def __init__(self, segments: Sequence[memoryview], failed: Callable[[str, str], object]) -> None:
+        self._segments: list[memoryview | None] = list(segments)
+        self._failed = failed
+
+    def value(self, node: object, depth: int = 0) -> object:
+        kind = type(node)
+        if kind is str or kind is int or kind is float or kind is bool or node is None:
+            return node
+        if kind is list:
+            below = self._below(depth)
+            return [self.value(item, below) for item in cast("list[object]", node)]
+        if kind is not dict or len(cast("dict[str, object]", node)) != 1:
+            raise ProtocolError("a value is malformed")
+        ((tag, inner),) = cast("dict[str, object]", node).items()
+        if tag == "s":
+            return str(self._take(inner), "utf-8", "surrogatepass")
+        if tag == "b":
+            return bytes(self._take(inner))
+        if tag in ("t", "S", "F", "d"):
+            if type(inner) is not list:
+                raise ProtocolError("a value is malformed")
+            below = self._below(depth)
+            return self._collect(tag, [self.value(item, below) for item in inner])
+        return self._special(tag, inner)
+
+    def _below(self, depth: int) -> int:
+        if depth >= MAX_DEPTH:
+            raise ProtocolError("a value is nested too deep")
+        return depth + 1
+
+    def _take(self, index: object) -> memoryview:
+        """Each segment once: a frame must not grow by naming a large one again and again."""
+        if type(index) is not int or not 0 <= index < len(self._segments):
+            raise ProtocolError("a value names a segment that is not there")
+        segment = self._segments[index]
+        if segment is None:
+            raise ProtocolError("a value names a segment twice")
+        self._segments[index] = None
+        return segment
+
+    def _collect(self, tag: str, items: list[object]) -> object:
+        if tag == "t":
+            return tuple(items)
+        keys = items[::2] if tag == "d" else items
+        if len(keys) > 1_000 and len(set(map(hash, keys))) < 0.9 * len(keys):
+            raise ProtocolError("the keys of a value collide")  # would take quadratic time
+        if tag == "d":
+            if len(items) % 2:
+                raise ProtocolError("a dict has a key without a value")
+            return dict(zip(keys, items[1::2], strict=True))
+        return set(items) if tag == "S" else frozenset(items)
+
+    def _special(self, tag: str, inner: object) -> object:
+        if tag == "x":
+            kind, message = _strings(inner, 2, (str, dict))
+            if type(kind) is not str:
+                raise ProtocolError("a failed call is malformed")
+            text = self.value(message)
+            if type(text) is not str:
+                raise ProtocolError("a failed call is malformed")
+            return self._failed(kind, text)
+        if tag == "td":
+            days, seconds, micros = cast("list[int]", _strings(inner, 3, int))
+            return datetime.timedelta(days, seconds, micros)
+        if tag == "c":
+            real, imag = (self.value(part) for part in _strings(inner, 2, (int, float, dict)))
+            if not isinstance(real, int | float) or not isinstance(imag, int | float):
+                raise ProtocolError("a complex number is malformed")
+            return complex(real, imag)
+        if type(inner) is not str or len(inner) > 5_000:
+            raise ProtocolError("a value is malformed")
+        if tag == "f" and inner in ("nan", "inf", "-inf"):
+            return float(inner)
+        if tag == "i" and len(inner) <= INT_BITS // 4 + 4:
+            return int(inner, 16)
+        if tag == "D":
+            number = decimal.Decimal(inner)
+            if number.is_finite() and abs(number.adjusted()) > 100_000:
+                raise ProtocolError("a Decimal is too large")
+            return number
+        if tag == "dt":
+            return datetime.datetime.fromisoformat(inner)
+        if tag == "da":
+            return datetime.date.fromisoformat(inner)
+        if tag == "ti":
+            return datetime.time.fromisoformat(inner)
+        raise ProtocolError(f"no value is tagged {tag[:20]!r}")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ProtocolError(f"{name} is no JSON")
+
+
+def unpack(header: bytes, body: memoryview, failed: Callable[[str, str], object] = FailedCall) -> Frame:
+    """One frame from its two parts."""
+    if header.count(b",") + header.count(b"[") + header.count(b"{") > 3 * MAX_ITEMS:
+        raise ProtocolError("a frame has too many items")
+    try:
+        fields = json.loads(header.decode(), parse_constant=_refuse_constant)
+        if type(fields) is not dict:
+            raise ProtocolError("a frame is no JSON object")
+        kind, values, lengths = fields.pop("t", None), fields.pop("v", None), fields.pop("s", None)
+        if type(kind) is not str or type(values) is not list or type(lengths) is not list:
+            raise ProtocolError("a frame is malformed")
+        if not all(type(n) is int and n >= 0 for n in lengths) or sum(lengths) != len(body):
+            raise ProtocolError("the segments of a frame do not fill it")
+        ends = list(itertools.accumulate(lengths, initial=0))
+        decoder = Decoder([body[a:b] for a, b in itertools.pairwise(ends)], failed)
+        return Frame(kind, fields, [decoder.value(value) for value in values])
+    except ProtocolError:
+        raise
+    except (ValueError, TypeError, OverflowError, RecursionError, ArithmeticError) as error:
+        raise ProtocolError(f"a frame cannot be read: {type(error).__name__}: {str(error)[:200]}") from None
+
+
+class FrameReader:
+    """Frames out of a stream of bytes, however it is cut. Memory grows only with what has arrived."""
+
+    def __init__(
+        self,
+        *,
+        max_header: int = MAX_HEADER,
+        max_body: int = MAX_BODY,
+        failed: Callable[[str, str], object] = FailedCall,
+    ) -> None:
+        self._buffer = bytearray()
+        self._limits = max_header, max_body
+        self._failed = failed
+
+    def feed(self, data: bytes | memoryview) -> None:
+        self._buffer += data
+
+    def next(self) -> Frame | None:
+        """The next whole frame, ``None`` while there is none yet."""
+        buffer = self._buffer
+        if len(buffer) < PREFIX.size:
+            return None
+        head, body = PREFIX.unpack_from(buffer)
+        if head > self._limits[0] or body > self._limits[1]:
+            raise ProtocolError(f"a frame of {head:,} + {body:,} bytes is larger than is allowed")
+        start, end = PREFIX.size + head, PREFIX.size + head + body
+        if len(buffer) < end:
+            return None
+        header = bytes(buffer[PREFIX.size : start])
+        with memoryview(buffer) as whole, whole[start:end] as view:
+            data = bytes(view)
+        del buffer[:end]
+        return unpack(header, memoryview(data), self._failed)
+
+
+# ---------------------------------------------------------------------------------------- screen
+
+
+class Screen:
+    """What a cell prints: its head and its tail, in anonymous memory that forks share.
+
+    So the checkpoint can hand over what a killed cell had printed. Characters are kept as UTF-32:
+    each has the same width, whatever it is.
+    """
+
+    _TOTAL = struct.Struct("<Q")
+    _START = 16  # behind the number of characters and the word of a dying cell
+
+    def __init__(self, shown: int) -> None:
+        self.shown = shown
+        self._head = max(1, shown * 2 // 3)
+        self._tail = max(1, shown - self._head)
+        self._memory = mmap.mmap(-1, self._START + 4 * (self._head + self._tail))
+        self._lock = threading.Lock()
+        self._pipe: int | None = None  # what is written past Python, by C code or os.write(1, …)
+
+    def attach(self) -> None:
+        """Points the file descriptors 1 and 2 at a pipe that is read whenever something is printed."""
+        self._pipe, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        os.dup2(writer, 1, inheritable=True)
+        os.dup2(writer, 2, inheritable=True)
+        os.close(writer)
+
+    @property
+    def printed(self) -> int:
+        self.drain()
+        return min(int(self._TOTAL.unpack_from(self._memory)[0]), 1 << 60)
+
+    def write(self, text: str) -> None:
+        with self._lock:
+            self._drain()
+            self._put(text)
+
+    def drain(self) -> None:
+        with self._lock:
+            self._drain()
+
+    def _drain(self) -> None:
+        if self._pipe is None:
+            return
+        try:
+            while data := os.read(self._pipe, 65_536):
+                self._put(data.decode("utf-8", "replace"))
+        except BlockingIOError:  # it is empty
+            pass
+        except OSError:  # code in the cell has closed it
+            self._pipe = None
+
+    def _put(self, text: str) -> None:
+        total = int(self._TOTAL.unpack_from(self._memory)[0])
+        after = total + len(text)
+        if total < self._head:
+            part = text[: self._head - total]
+            self._store(total, part)
+            total += len(part)
+            text = text[len(part) :] if len(text) - len(part) <= self._tail else text[-self._tail :]
+        else:
+            text = text[-self._tail :]
+        if text:
+            start = (after - len(text) - self._head) % self._tail
+            room = self._tail - start
+            self._store(self._head + start, text[:room])
+            if len(text) > room:
+                self._store(self._head, text[room:])
+        self._TOTAL.pack_into(self._memory, 0, after)
+
+    def _store(self, place: int, text: str) -> None:
+        data = text.encode("utf-32-le", "surrogatepass")
+        at = self._START + 4 * place
+        self._memory[at : at + len(data)] = data
+
+    def _load(self, start: int, end: int) -> str:
+        data = bytes(self._memory[self._START + 4 * start : self._START + 4 * end])
+        try:
+            return data.decode("utf-32-le", "surrogatepass")
+        except UnicodeDecodeError:  # cut in the middle by a kill
+            return data.decode("utf-32-le", "replace")
+
+    def last_word(self, word: bytes | None = None) -> bytes:
+        """Eight bytes from a cell that is about to end itself to the checkpoint; read once."""
+        said = bytes(self._memory[8:16]).rstrip(b"\0")
+        self._memory[8:16] = (word or b"").ljust(8, b"\0")
+        return said
+
+    def take(self) -> tuple[str, int, int]:
+        """The text to show, the characters printed in all and those left out; starts anew."""
+        total = self.printed
+        head, tail = self._head, self._tail
+        if total <= head + tail:
+            text, omitted = self._load(0, total), 0
+        else:
+            omitted = total - head - tail
+            start = (total - head) % tail
+            end = self._load(head + start, head + tail) + self._load(head, head + start)
+            text = f"{self._load(0, head)}\n… {omitted:,} characters left out …\n{end}"
+        self._TOTAL.pack_into(self._memory, 0, 0)
+        return text, total, omitted
+
+
+class _Bytes(io.BufferedIOBase):
+    """``sys.stdout.buffer``."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        raw = bytes(cast(bytes, data))
+        self._screen.write(raw.decode("utf-8", "replace"))
+        return len(raw)
+
+
+class Stream(io.TextIOBase):
+    """``sys.stdout`` and ``sys.stderr`` of a cell."""
+
+    encoding = "utf-8"
+    errors = "surrogatepass"
+
+    def __init__(self, screen: Screen, fd: int) -> None:
+        self._screen = screen
+        self._fd = fd
+        self.buffer = _Bytes(screen)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._screen.write(text)
+        return len(text)
+
+    def fileno(self) -> int:
+        return self._fd
+
+
+NOBODY = "there is nobody to ask: input() does not work here; use the context, or submit what you have"
+
+
+class NoInput(io.TextIOBase):
+    """``sys.stdin`` of a cell."""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, *_: object) -> NoReturn:
+        raise RuntimeError(NOBODY)
+
+    readline = __next__ = read
+
+
+def no_input(*_: object) -> NoReturn:
+    """There is nobody to ask."""
+    raise RuntimeError(NOBODY)
+
+
+def leave(code: object = None) -> NoReturn:
+    """Ends the cell; the REPL goes on."""
+    raise SystemExit(code)
+
+
+# ----------------------------------------------------------------------------------------- calls
+
+
+class Submitted(BaseException):
+    """The answer was accepted: the cell ends here."""
+
+
+class AnswerRefused(Exception):
+    """The answer was not accepted; the message says why."""
+
+
+class ToolError(Exception):
+    """A tool of the user's raised; the message says what."""
+
+
+_RAISED: Mapping[str, type[Exception]] = {
+    "AnswerRefused": AnswerRefused,
+    "ToolError": ToolError,
+    "TypeError": TypeError,
+    "ValueError": ValueError,
+}
+
+
+class Interrupts:
+    """SIGINT as ``KeyboardInterrupt`` while a cell's own code runs, and never inside a frame."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        self.seen = False
+        self._held = 0
+        self._pending = False
+        self._main = threading.main_thread().ident
+
+    def install(self) -> None:
+        self.seen = self._pending = False
+        self._held = 0
+        signal.signal(signal.SIGINT, self._on_signal)
+
+    def _on_signal(self, number: int, where: object) -> None:
+        self.seen = True
+        if not self.armed:
+            return
+        if self._held:
+            self._pending = True
+        else:
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> None:
+        if threading.get_ident() == self._main:
+            self._held += 1
+
+    def __exit__(self, *_: object) -> None:
+        if threading.get_ident() == self._main:
+            self._held -= 1
+            if self._pending and not self._held:
+                self._pending = False
+                raise KeyboardInterrupt
+
+
+class Calls:
+    """Host calls over one cell's channel, from any thread.
+
+    One lock for sending; of the threads that wait for a reply, one reads for all of them.
+    """
+
+    def __init__(self, channel: socket.socket, interrupts: Interrupts) -> None:
+        self._channel = channel
+        self._interrupts = interrupts
+        self._pid = os.getpid()
+        self._ids = itertools.count(1)
+        self._sending = threading.Lock()
+        self._changed = threading.Condition()
+        self._replies: dict[int, Frame] = {}
+        self._reader: int | None = None
+        self._frames = FrameReader(max_body=1 << 33, max_header=1 << 31)
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+        self._lost = False
+        self.over = False
+
+    def call(self, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        if os.getpid() != self._pid:
+            raise RuntimeError(f"{name}() works only in the REPL's own process; use threads for concurrent calls")
+        if self.over:
+            raise Submitted
+        number = next(self._ids)
+        self.send(pack("call", [*args, dict(kwargs)], id=number, name=name))
+        reply = self._await(number)
+        if reply.kind == "error":
+            kind = str(reply.fields.get("type"))
+            message = str(reply.values[0])
+            if kind == "LLMError":
+                raise LLMError(str(reply.fields.get("failure") or "server"), message)
+            raise _RAISED.get(kind, RuntimeError)(message)
+        if reply.fields.get("end"):
+            self.over = True
+            raise Submitted
+        return pickle.loads(cast(bytes, reply.values[0])) if reply.fields.get("pickled") else reply.values[0]
+
+    def send(self, frame: bytes) -> None:
+        with self._sending, self._interrupts:
+            self._channel.sendall(frame)
+
+    def receive(self) -> Frame:
+        """The first frame of the channel: the cell itself."""
+        while (frame := self._frames.next()) is None:
+            self._read()
+            if self._lost:
+                os._exit(0)
+        return frame
+
+    def _await(self, number: int) -> Frame:
+        me = threading.get_ident()
+        while True:
+            with self._changed:
+                if (reply := self._replies.pop(number, None)) is not None:
+                    return reply
+                if self._lost:
+                    raise LLMError("cancelled", "the cell was stopped")
+                if self._reader not in (None, me):
+                    self._changed.wait()
+                    continue
+                self._reader = me  # stays ours if an interrupt comes before the try
+            try:
+                self._poll.poll()
+                with self._interrupts:
+                    self._read()
+                    self._sort()
+            finally:
+                with self._changed:
+                    self._reader = None
+                    self._changed.notify_all()
+
+    def _read(self) -> None:
+        try:
+            data = self._channel.recv(1 << 20)
+        except OSError:
+            data = b""
+        if data:
+            self._frames.feed(data)
+        else:
+            self._lost = True
+
+    def _sort(self) -> None:
+        while (frame := self._frames.next()) is not None:
+            self._replies[frame.number("id")] = frame
+
+
+# ------------------------------------------------------------------------------------- functions
+
+
+def bind(
+    name: str,
+    usage: str,
+    parameters: Mapping[str, tuple[str, ...]],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    positional: int = 99,
+) -> dict[str, object]:
+    """The arguments by parameter, other usual keywords for the same thing accepted."""
+    if len(args) > min(positional, len(parameters)):
+        raise TypeError(f"{name} got {len(args)} arguments; the call is {usage}")
+    given = dict(zip(parameters, args, strict=False))
+    for word, value in kwargs.items():
+        known = next((p for p, aliases in parameters.items() if word == p or word in aliases), None)
+        if known is None:
+            raise TypeError(f"{name} has no argument {word!r}; the call is {usage}")
+        if known in given:
+            raise TypeError(f"{name} got {known!r} twice; the call is {usage}")
+        given[known] = value
+    return given
+
+
+_PROMPT = ("query", "question", "text", "message", "content", "input", "q", "instruction")
+_PROMPTS = ("queries", "questions", "texts", "messages", "inputs", "items", "prompt", "batch")
+_ITEMS = ("texts", "inputs", "prompts", "values", "data", "records", "sentences")
+_LABELS = ("categories", "classes", "options", "choices", "candidate_labels")
+_CONTEXT = ("text", "data", "document", "content")
+_CONTEXTS = ("context", "texts", "documents", "data")
+_NAMES_OF_TYPES: Mapping[object, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "array",
+    tuple: "array",
+    dict: "object",
+}
+
+
+def _as_schema(schema: object) -> object:
+    """A JSON schema, from one or from a class that says the same."""
+    if schema is None or isinstance(schema, dict):
+        return schema
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None:
+        return pydantic.TypeAdapter(schema).json_schema()
+    if isinstance(schema, type) and schema in _NAMES_OF_TYPES:
+        return {"type": _NAMES_OF_TYPES[schema]}
+    if dataclasses.is_dataclass(schema):
+        types_of = {f.name: f.type for f in dataclasses.fields(schema)}
+        names = {t.__name__: name for t, name in _NAMES_OF_TYPES.items() if isinstance(t, type)}
+        properties = {
+            name: {"type": names[str(getattr(t, "__name__", t))]} if str(getattr(t, "__name__", t)) in names else {}
+            for name, t in types_of.items()
+        }
+        return {"type": "object", "properties": properties, "required": list(properties)}
+    raise TypeError('schema= takes a JSON schema, e.g. {"type": "integer"}, a type such as int, or a dataclass')
+
+
+def _one_prompt(value: object, call: str, many: str) -> str:
+    if isinstance(value, FailedCall):
+        str(value)
+    if isinstance(value, str):
+        if value.strip():
+            return value
+        raise ValueError(f'the prompt is empty; the call is {call}("a question and the text it is about")')
+    if value is None:
+        raise TypeError(f'the prompt is None; the call is {call}("a question and the text it is about")')
+    if isinstance(value, Iterable):
+        raise TypeError(
+            f"{call} takes one prompt, not a {type(value).__name__}; for many prompts the call is {many}([…])"
+        )
+    raise TypeError(f"{call} takes a str, not a {type(value).__name__}; the call is {call}(f\"… {{x}}\")")
+
+
+def _many(value: object, call: str) -> list[object]:
+    """The items of any iterable; a str is one text, not many."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{call} takes a list, not a {type(value).__name__}; the call is {call}([first, second, …])")
+    return list(value)
+
+
+def _prompts(value: object, call: str) -> list[str]:
+    items = _many(value, call)
+    for place, item in enumerate(items):
+        if isinstance(item, FailedCall):
+            str(item)
+        if not isinstance(item, str):
+            raise TypeError(
+                f"item {place} of {len(items)} is a {type(item).__name__}, not a str; "
+                f'the call is {call}([f"… {{x}}" for x in items])'
+            )
+        if not item.strip():
+            raise ValueError(f"item {place} of {len(items)} is empty; leave empty ones out")
+    return cast("list[str]", items)
+
+
+class Listing(str):
+    """A text that is shown as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str.__str__(self)
+
+
+def _size(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return " × ".join(map(str, shape))
+    if isinstance(value, str):
+        return f"{len(value):,} characters"
+    try:
+        return f"{len(value):,} items"  # type: ignore[arg-type]
+    except Exception:  # many things have no length, and some raise odd errors for it
+        text = short(value, 60)
+        return text if isinstance(value, int | float | bool | None) else ""
+
+
+def _line_window(text: str, start: int, end: int, window: int) -> tuple[int, int]:
+    """The part of ``text`` to show around a match: as many whole lines as the window holds.
+
+    The line of the match is whole where it is not longer than the window; a longer one is cut.
+    """
+    low, high = max(0, start - window), min(len(text), end + window)
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", end)
+    last = len(text) if last < 0 else last
+    whole = last - first <= window
+    if first >= low:
+        above = text.find("\n", max(0, low - 1), first) + 1 if low else 0
+        low = above if 0 < above <= first or not low else first
+    elif whole:
+        low = first
+    if last <= high:
+        below = text.rfind("\n", last, high + 1) if high < len(text) else high
+        high = below if below >= last else last
+    elif whole:
+        high = last
+    return low, high
+
+
+class Functions:
+    """The functions of the REPL contract. ``repl`` is where they live."""
+
+    def __init__(self, repl: Repl, tools: Sequence[str]) -> None:
+        self._repl = repl
+        self.names: dict[str, object] = {
+            name: getattr(self, name)
+            for name in (
+                "llm_query", "llm_query_batched", "classify", "rlm_query", "rlm_query_batched", "grep", "chunks",
+                "budget", "SHOW_VARS", "submit", "FINAL", "FINAL_VAR", "SUBMIT",
+            )
+        }  # fmt: skip
+        self.names |= {"LLMError": LLMError, "FailedCall": FailedCall}
+        self.names |= {tool: self._tool(tool) for tool in tools}
+
+    def _call(self, name: str, /, *args: object, **kwargs: object) -> object:
+        return self._repl.calls.call(name, args, kwargs)
+
+    def _tool(self, name: str) -> Callable[..., object]:
+        def tool(*args: object, **kwargs: object) -> object:
+            return self._call(name, *args, **kwargs)
+
+        tool.__name__ = tool.__qualname__ = name
+        return tool
+
+    def llm_query(self, *args: object, **kwargs: object) -> object:
+        """llm_query(prompt, *, model=None, schema=None, images=None): one call to a language model."""
+        usage = "llm_query(prompt, model=None, schema=None): put question and text into the one prompt"
+        names = {"prompt": _PROMPT, "model": (), "schema": ("format", "response_format"), "images": ("image",)}
+        given = bind("llm_query", usage, names, args, kwargs, positional=1)
+        prompt = _one_prompt(given.get("prompt"), "llm_query", "llm_query_batched")
+        more = {} if given.get("images") is None else {"images": given["images"]}
+        return self._call(
+            "llm_query", prompt, model=given.get("model"), schema=_as_schema(given.get("schema")), **more
+        )
+
+    def llm_query_batched(self, *args: object, **kwargs: object) -> object:
+        """llm_query_batched(prompts, *, model=None, schema=None, on_error="item"): many calls at once."""
+        usage = 'llm_query_batched(prompts, model=None, schema=None, on_error="item")'
+        names = {"prompts": _PROMPTS, "model": (), "schema": ("format", "response_format"), "on_error": ()}
+        given = bind("llm_query_batched", usage, names, args, kwargs, positional=1)
+        prompts = _prompts(given.get("prompts"), "llm_query_batched")
+        if not prompts:
+            return []
+        return self._call(
+            "llm_query_batched",
+            prompts,
+            model=given.get("model"),
+            schema=_as_schema(given.get("schema")),
+            on_error=given.get("on_error", "item"),
+        )
+
+    def classify(self, *args: object, **kwargs: object) -> object:
+        """classify(items, labels, examples=None, *, model=None): the label of each item, by sub-calls."""
+        usage = 'classify(items, ["label a", "label b"], examples=[("a text", "label a")])'
+        names = {"items": _ITEMS, "labels": _LABELS, "examples": ("shots", "few_shot"), "model": ()}
+        given = bind("classify", usage, names, args, kwargs, positional=3)
+        raw = given.get("items")
+        items = _many(raw, "classify")
+        if not items:
+            return []
+        for place, item in enumerate(items):
+            if isinstance(item, FailedCall):
+                str(item)
+            if item is None:
+                raise TypeError(f"item {place} of {len(items)} is None; the call is {usage}")
+        texts = [item if isinstance(item, str) else str(item) for item in items]
+        labels = [str(label) for label in _many(given.get("labels"), "classify(items, labels)")]
+        examples = given.get("examples")
+        if isinstance(examples, dict):
+            examples = list(examples.items())
+        pairs = [] if examples is None else _many(examples, "examples=")
+        return self._call("classify", texts, labels, examples=pairs, model=given.get("model"))
+
+    def rlm_query(self, *args: object, **kwargs: object) -> object:
+        """rlm_query(query, context=None, *, schema=None): a child like you, over the context you give it."""
+        usage = "rlm_query(query, context=None, schema=None)"
+        names = {"query": ("prompt", "question"), "context": _CONTEXT, "schema": ()}
+        given = bind("rlm_query", usage, names, args, kwargs, positional=2)
+        query = _one_prompt(given.get("query"), "rlm_query", "rlm_query_batched")
+        return self._call(
+            "rlm_query", query, context=given.get("context"), schema=_as_schema(given.get("schema"))
+        )
+
+    def rlm_query_batched(self, *args: object, **kwargs: object) -> object:
+        """rlm_query_batched(queries, contexts=None, *, schema=None): several children at once."""
+        usage = "rlm_query_batched(queries, contexts=None, schema=None)"
+        names = {"queries": ("prompts", "questions"), "contexts": _CONTEXTS, "schema": ()}
+        given = bind("rlm_query_batched", usage, names, args, kwargs, positional=2)
+        queries = _prompts(given.get("queries"), "rlm_query_batched")
+        contexts = given.get("contexts")
+        if contexts is not None:
+            contexts = _many(contexts, "rlm_query_batched(queries, contexts)")
+            if len(contexts) != len(queries):
+                raise ValueError(f"{len(queries)} queries but {len(contexts)} contexts: one for each is needed")
+        if not queries:
+            return []
+        return self._call("rlm_query_batched", queries, contexts=contexts, schema=_as_schema(given.get("schema")))
+
+    def budget(self) -> object:
+        """budget(): what is left of the run's limits, as a dict."""
+        return self._call("budget")
+
+    def grep(
+        self, pattern: object, text: object = None, window: int = 120, limit: int = 50, flags: int = 0
+    ) -> list[str]:
+        """grep(pattern, text=context, window=120, limit=50): the text around each match of a regex."""
+        if isinstance(pattern, str):
+            try:
+                compiled = re.compile(pattern, flags)
+            except re.error as error:
+                self._repl.note(f"grep: {pattern!r} is no regex ({error}); it was searched as plain text")
+                compiled = re.compile(re.escape(pattern), flags)
+        elif isinstance(pattern, re.Pattern):
+            compiled = pattern
+        else:
+            raise TypeError(f"grep takes a str or a compiled regex, not a {type(pattern).__name__}")
+        found: list[str] = []
+        for label, part in self._parts(self._repl.context if text is None else text):
+            shown = (-1, -1)
+            for match in compiled.finditer(part):
+                span = _line_window(part, match.start(), match.end(), max(0, window))
+                if match.start() == match.end() or span == shown:
+                    continue
+                if len(found) >= limit:
+                    self._repl.note(f"grep stopped at {limit} snippets; pass limit= for more, or use re")
+                    return found
+                shown = span
+                found.append(label + part[span[0] : span[1]])
+        return found
+
+    def _parts(self, text: object) -> Iterator[tuple[str, str]]:
+        if isinstance(text, str):
+            yield "", text
+        elif isinstance(text, Iterable):
+            pairs = text.items() if isinstance(text, Mapping) else enumerate(text)
+            for key, part in pairs:
+                yield f"[{key}] ", part if isinstance(part, str) else str(part)
+        else:
+            raise TypeError(f"grep searches a str, or a list or dict of str, not a {type(text).__name__}")
+
+    def chunks(self, *args: object, **kwargs: object) -> list[object]:
+        """chunks(text, size, overlap=0): pieces of a text (or a list) of at most that size."""
+        usage = "chunks(text, size, overlap=0)"
+        names = {"text": ("context", "data", "items"), "size": ("chunk_size", "n"), "overlap": ("chunk_overlap",)}
+        given = bind("chunks", usage, names, args, kwargs)
+        text, size, overlap = given.get("text"), given.get("size"), given.get("overlap", 0)
+        if not isinstance(size, int) or not isinstance(overlap, int) or size < 1 or not 0 <= overlap < size:
+            raise ValueError(f"{usage}: size has to be at least 1, overlap at least 0 and less than size")
+        if not isinstance(text, Sequence):
+            raise TypeError(f"{usage}: text has to be a str or a list, not a {type(text).__name__}")
+        step = size - overlap
+        return [text[at : at + size] for at in range(0, max(1, len(text) - overlap), step)] if len(text) else []
+
+    def SHOW_VARS(self) -> str:
+        """SHOW_VARS(): the names you have made, with types and sizes."""
+        lines = [
+            f"{name}: {type(value).__name__}" + (f", {size}" if (size := _size(value)) else "")
+            for name, value in self._repl.made().items()
+            if not isinstance(value, types.ModuleType)
+        ]
+        return Listing("\n".join(lines) or "(you have made no variables yet)")
+
+    def submit(self, *args: object, **kwargs: object) -> NoReturn:
+        """submit(value): ends the run with this value if it passes the checks."""
+        given = bind("submit", "submit(value)", {"value": ("answer", "result", "final_answer")}, args, kwargs)
+        if "value" not in given:
+            raise TypeError("submit needs the answer: submit(value)")
+        self._submit(given["value"], "submit")
+
+    def FINAL(self, *args: object, **kwargs: object) -> NoReturn:
+        """FINAL(value): the same as submit(value)."""
+        given = bind("FINAL", "FINAL(value)", {"value": ("answer", "result", "final_answer")}, args, kwargs)
+        if "value" not in given:
+            raise TypeError("FINAL needs the answer: FINAL(value)")
+        self._submit(given["value"], "FINAL")
+
+    def SUBMIT(self, *args: object, **kwargs: object) -> NoReturn:
+        """SUBMIT(value) or SUBMIT(name=value, …): the same as submit(value)."""
+        if len(args) + len(kwargs) == 0 or len(args) > 1 or (args and kwargs):
+            raise TypeError("SUBMIT needs the answer: SUBMIT(value), or SUBMIT(name=value)")
+        value = args[0] if args else next(iter(kwargs.values())) if len(kwargs) == 1 else kwargs
+        self._submit(value, "SUBMIT")
+
+    def FINAL_VAR(self, name: object) -> NoReturn:
+        """FINAL_VAR("name"): submits the variable of that name."""
+        if not isinstance(name, str):
+            self._submit(name, "FINAL_VAR")
+        made = self._repl.made(answer=True)
+        key = name.strip().strip("\"'")
+        if key not in made:
+            known = ", ".join(made) or "none yet"
+            raise NameError(f"there is no variable {name[:60]!r}; the names you have made: {known}")
+        self._submit(made[key], "FINAL_VAR", named=True)
+
+    def _submit(self, value: object, via: str, named: bool = False) -> NoReturn:
+        current = self._repl.namespace.get("answer")
+        if value is current and isinstance(value, dict) and set(value) == {"content", "ready"}:
+            if value["content"] in ("", None):
+                raise NameError('the variable answer was not set; put the answer into it, or use submit("…")')
+            value = value["content"]
+        made = self._repl.made(answer=True)
+        names = isinstance(value, str) and not named and len(value) < 100 and value.strip() in made
+        self._call(
+            "submit",
+            value,
+            printed=self._repl.screen.printed,
+            variable=cast(str, value).strip() if names else None,
+            via=via,
+        )
+        raise AnswerRefused("the answer was not taken")  # a host that replies without ending the cell
+
+
+# ------------------------------------------------------------------------------------------ repl
+
+MAX_MESSAGE = 2_000
+MAX_FRAMES = 12
+_FUTURE = 0
+for _name in __future__.all_feature_names:
+    _FUTURE |= getattr(__future__, _name).compiler_flag
+_COROUTINE = 0x80
+_MISSING: object = object()
+
+
+def cut(text: str, most: int) -> str:
+    """``text``, or its head and tail where it is longer than ``most``."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 2 // 3, most // 4
+    return f"{text[:head]} … {len(text) - head - tail:,} characters left out … {text[-tail:]}"
+
+
+def _weight(value: object, most: int, depth: int = 0) -> int:
+    """About how long ``repr(value)`` is; gives up once it is more than ``most``."""
+    kind = type(value)
+    if kind in (str, bytes, bytearray):
+        return len(cast(str, value)) + 2
+    if kind is int:
+        return cast(int, value).bit_length() // 3 + 1
+    if kind not in (list, tuple, set, frozenset, dict) or depth > 40:
+        return 12
+    total = 2
+    items: Iterable[object] = cast("Iterable[object]", value)
+    if kind is dict:
+        items = itertools.chain.from_iterable(cast("dict[object, object]", value).items())
+    for item in items:
+        total += _weight(item, most - total, depth + 1) + 2
+        if total > most:
+            break
+    return total
+
+
+def short(value: object, most: int) -> str:
+    """``repr(value)``, made without building much more than ``most`` characters of it."""
+    kind = type(value)
+    if kind is int and cast(int, value).bit_length() > INT_BITS:
+        return f"(an int of about {int(cast(int, value).bit_length() * 0.30103):,} digits)"
+    if _weight(value, most) <= most:
+        return repr(value)
+    if kind in (str, bytes, bytearray):
+        long = cast(str, value)
+        head, tail = most * 2 // 3, most // 4
+        return f"{long[:head]!r} … {len(long) - head - tail:,} left out … {long[-tail:]!r}"
+    if kind not in (list, tuple, set, frozenset, dict):
+        return repr(value)
+    parts: list[str] = []
+    room = most
+    sized = cast("dict[object, object]", value)
+    for item in sized.items() if kind is dict else sized:
+        if room <= 0:
+            parts.append(f"… {len(sized) - len(parts):,} more …")
+            break
+        if kind is dict:
+            key, inner = cast("tuple[object, object]", item)
+            part = f"{short(key, room)}: {short(inner, room)}"
+        else:
+            part = short(item, room)
+        parts.append(part)
+        room -= len(part) + 2
+    brackets = {list: "[]", tuple: "()"}.get(kind, "{}")
+    return brackets[0] + ", ".join(parts) + brackets[1]
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return cut(str(error), MAX_MESSAGE)
+    except BaseException as second:  # a __str__ of the model's own may do anything
+        return f"(its text cannot be shown: __str__ raised {type(second).__name__})"
+
+
+def _type_name(error: BaseException) -> str:
+    kind = type(error)
+    if kind.__module__ in ("builtins", "__main__", __name__):
+        return kind.__qualname__[:200]
+    return f"{kind.__module__}.{kind.__qualname__}"[:200]
+
+
+def _cell_frames(error: BaseException) -> list[tuple[str, int, str]]:
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename.startswith("<cell "):
+            frames.append((code.co_filename, trace.tb_lineno or 0, code.co_name))
+        trace = trace.tb_next
+    return frames
+
+
+_HINTS = (
+    ("can't be used in 'await' expression", "the functions of the REPL return their value at once: leave out await"),
+    ("expected str instance, FailedCall found", "a sub-call failed: leave failed items out, [a for a in answers if a]"),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Failure:
+    """What a cell raised, for the host."""
+
+    type: str
+    message: str
+    traceback: str
+    line: int | None
+
+
+def describe(error: BaseException, cell: str) -> Failure:
+    """A short traceback: the frames of cells alone, each with its line, then type and message."""
+    kind, message = _type_name(error), _message(error)
+    last = f"{kind}: {message}" if message else kind
+    if isinstance(error, AnswerRefused):
+        return Failure(kind, message, last, None)
+    frames = _cell_frames(error)
+    lines = ["Traceback:"]
+    shown = frames if len(frames) <= MAX_FRAMES else frames[: MAX_FRAMES // 2] + frames[-MAX_FRAMES // 2 :]
+    for place, (name, number, function) in enumerate(shown):
+        if len(frames) > MAX_FRAMES and place == MAX_FRAMES // 2:
+            lines.append(f"  … {len(frames) - MAX_FRAMES:,} more frames …")
+        where = f"  {name[1:-1]}, line {number}" + ("" if function == "<module>" else f", in {function[:100]}")
+        source = cut(linecache.getline(name, number).strip(), 200)
+        lines += [where, f"    {source}"] if source else [where]
+    line = next((number for name, number, _ in reversed(frames) if name == cell), None)
+    if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell "):
+        line = error.lineno
+        source = (error.text or linecache.getline(cell, error.lineno or 0)).rstrip("\n")
+        lines.append(f"  {str(error.filename)[1:-1]}, line {error.lineno}")
+        if source and len(source) < 200:
+            lines += [f"    {source}", "    " + " " * max(0, (error.offset or 1) - 1) + "^"]
+        message = error.msg or message
+        last = f"{kind}: {message}"
+    lines.append(last)
+    if isinstance(error, BaseExceptionGroup):
+        lines += [f"  - {_type_name(e)}: {_message(e)}" for e in error.exceptions[:5]]
+    cause = error.__cause__
+    if cause is not None:
+        lines.append(f"(caused by {_type_name(cause)}: {_message(cause)})")
+    lines += [f"({hint})" for part, hint in _HINTS if part in message]
+    return Failure(kind, message, cut("\n".join(lines), 8_000), line)
+
+
+@dataclasses.dataclass(slots=True)
+class Ended:
+    """How a cell ended."""
+
+    outcome: str = "ok"
+    failure: Failure | None = None
+    memory: bool = False  # it ran out of memory
+
+
+class Repl:
+    """The namespace of one node and what runs cells in it."""
+
+    def __init__(self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str]) -> None:
+        self.screen = screen
+        self.context = context
+        self.interrupts = Interrupts()
+        self.calls: Calls = cast(Calls, None)  # each cell has its own
+        self.notes: list[str] = []
+        self._flags = 0
+        self._module = types.ModuleType("__main__")
+        self.namespace: dict[str, object] = self._module.__dict__
+        sys.modules["__main__"] = self._module
+        builtins.input = no_input
+        builtins.exit = builtins.quit = leave  # type: ignore[assignment]
+        self._builtins = dict(vars(builtins))
+        self._builtin_names = {name for name in self._builtins if not name.startswith("_")}
+        self._answer: dict[str, object] = {"content": "", "ready": False}
+        self._fixed = {"context": context, **Functions(self, tools).names, "__builtins__": builtins}
+        self.namespace.update(self._fixed, answer=self._answer, __name__="__main__")
+        self._streams = Stream(screen, 1), Stream(screen, 2), NoInput()
+        self._restore_streams()
+        threading.excepthook = self._thread_failed
+        self._import(imports)
+        self._given = dict(self.namespace)
+
+    def _import(self, imports: Sequence[str]) -> None:
+        for line in imports:
+            try:
+                exec(compile(line, "<imports>", "exec", dont_inherit=True), self.namespace)
+            except Exception as error:
+                self.note(f"{line!r} did not work here: {type(error).__name__}: {error}")
+
+    def note(self, text: str) -> None:
+        if len(self.notes) < 30 and text not in self.notes:
+            self.notes.append(cut(text, 1_000))
+
+    def take_notes(self) -> list[str]:
+        notes, self.notes = self.notes, []
+        return notes
+
+    def made(self, answer: bool = False) -> dict[str, object]:
+        """The names that cells have made."""
+        made = {
+            name: value
+            for name, value in list(self.namespace.items())
+            if self._given.get(name, _MISSING) is not value and not name.startswith("__") and name not in self._fixed
+        }
+        current = self.namespace.get("answer")
+        untouched = current is self._answer and self._answer == {"content": "", "ready": False}
+        if answer and "answer" in self.namespace and not untouched:
+            made["answer"] = current
+        return made
+
+    def run(self, number: int, source: str) -> Ended:
+        """One cell, from its text to how it ended. Never raises."""
+        name = f"<cell {number}>"
+        ended = Ended()
+        try:
+            linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+            codes = self._compile(name, source)
+            try:
+                self.interrupts.armed = True
+                value = self._execute(codes)
+                if value is not None:
+                    sys.stdout.write(short(value, 2 * self.screen.shown) + "\n")
+            finally:
+                self.interrupts.armed = False
+            value = None
+        except BaseException as error:  # whatever a cell raises is data
+            self.interrupts.armed = False
+            self._raised(error, name, ended)
+            error.__traceback__ = None  # its frames hold the locals of the cell's functions
+        return ended
+
+    def _compile(self, name: str, source: str) -> list[types.CodeType]:
+        """The statements, and the last one apart where it is a bare expression."""
+        flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        codes = [compile(tree, name, "exec", flags, dont_inherit=True)]
+        self._flags |= codes[0].co_flags & _FUTURE
+        if isinstance(last, ast.Expr):
+            codes.append(compile(ast.Expression(last.value), name, "eval", flags, dont_inherit=True))
+        return codes
+
+    def _execute(self, codes: Sequence[types.CodeType]) -> object:
+        if any(code.co_flags & _COROUTINE for code in codes):
+            return asyncio.run(self._execute_async(codes))
+        value = None
+        for code in codes:
+            value = eval(code, self.namespace)
+        return value
+
+    async def _execute_async(self, codes: Sequence[types.CodeType]) -> object:
+        value = None
+        for code in codes:
+            value = eval(code, self.namespace)
+            if code.co_flags & _COROUTINE:
+                value = await value
+        me = asyncio.current_task()
+        left = [task for task in asyncio.all_tasks() if task is not me]
+        if left:
+            self.note(f"{len(left)} task(s) were not awaited and are cancelled at the end of the cell")
+        return value
+
+    def _raised(self, error: BaseException, name: str, ended: Ended) -> None:
+        if isinstance(error, Submitted):
+            return
+        if isinstance(error, SystemExit):
+            said = "" if error.code in (None, 0) else f" with {cut(_message(error), 200)!r}"
+            self.note(f"exit was called{said}: the cell ended there; the REPL goes on")
+            return
+        if isinstance(error, MemoryError):
+            ended.memory = True
+        ended.outcome = "error"
+        ended.failure = describe(error, name)
+
+    def finish(self, ended: Ended) -> None:
+        """What follows a cell: an answer left in ``answer``, and the repair of what it broke."""
+        self._restore_builtins()
+        if not self.calls.over:
+            self._submit_answer(ended)
+        self._restore_streams()
+        self._restore_names()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if self.calls.over:
+            ended.outcome, ended.failure = "submitted", None
+        elif self.interrupts.seen:
+            ended.outcome = "interrupted"
+
+    def _submit_answer(self, ended: Ended) -> None:
+        """The value of ``answer`` at the end of the cell counts, after an exception too."""
+        answer = self.namespace.get("answer")
+        if not isinstance(answer, dict) or self.interrupts.seen:
+            return
+        try:
+            if not answer.get("ready"):
+                return
+            answer["ready"] = False
+            content = answer.get("content")
+            if content is None or (isinstance(content, str) and not content.strip()):
+                self.note('answer["ready"] was set, but answer["content"] is empty: set the content, then ready')
+                return
+            self.calls.call("submit", (content,), {"printed": self.screen.printed, "variable": None, "via": "answer"})
+        except Submitted:
+            pass
+        except BaseException as error:
+            failure = describe(error, "")
+            if ended.failure is None:
+                ended.outcome, ended.failure = "error", failure
+            else:
+                self.note(f"answer was not taken: {failure.type}: {failure.message}")
+
+    def _restore_builtins(self) -> None:
+        known = vars(builtins)
+        for name, value in self._builtins.items():
+            if known.get(name, _MISSING) is not value:
+                known[name] = value
+                self.note(f"the builtin {name} was changed; it is back")
+
+    def _restore_names(self) -> None:
+        space = self.namespace
+        space["__name__"] = "__main__"
+        for name, value in self._fixed.items():
+            now = space.get(name, _MISSING)
+            if now is value:
+                continue
+            space[name] = value
+            if name != "__builtins__":
+                what = "deleted" if now is _MISSING else "rebound"
+                kept = self._keep(name, now) if name == "context" else ""
+                self.note(f"{name} was {what}; it is back as it was{kept}")
+        for name in self._builtin_names & space.keys() - self._fixed.keys():
+            value = space[name]
+            if self._imported(value):
+                continue
+            del space[name]
+            self.note(f"{name} is a builtin again{self._keep(name, value)}; use another name for a variable")
+
+    @staticmethod
+    def _imported(value: object) -> bool:
+        """A function of a library under a builtin's name, as after ``from math import pow``."""
+        home = getattr(value, "__module__", None) or type(value).__module__
+        return callable(value) and home not in ("builtins", "__main__")
+
+    def _keep(self, name: str, value: object) -> str:
+        """A value that lost its name is not lost."""
+        if value is None or value is _MISSING or callable(value) or f"{name}_" in self.namespace:
+            return ""
+        self.namespace[f"{name}_"] = value
+        return f"; your value is in {name}_"
+
+    def _restore_streams(self) -> None:
+        sys.stdout, sys.stderr, sys.stdin = self._streams
+        sys.__stdout__, sys.__stderr__, sys.__stdin__ = self._streams  # type: ignore[misc,assignment]
+        sys.modules["__main__"] = self._module
+
+    def _thread_failed(self, args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and args.exc_type is not SystemExit:
+            sys.stderr.write(f"in a thread: {describe(args.exc_value, '').traceback}\n")
+
+
+# ---------------------------------------------------------------------------------------- worker
+
+
+class ContextLost(Exception):
+    """The context cannot be made here; the message says why and what to do."""
+
+
+class _Loader(pickle.Unpickler):
+    """Reads what the host has pickled; names the class that is not to be had here."""
+
+    def find_class(self, module: str, name: str) -> object:
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError) as error:
+            raise ContextLost(
+                f"it holds a {module}.{name}, which cannot be imported in the sandbox ({error}): "
+                "define the class in an installed module, or pass plain data, "
+                "e.g. dataclasses.asdict(x), x.model_dump() or vars(x)"
+            ) from None
+
+
+def load_pickle(fd: int) -> object:
+    """The value that the host has pickled into ``fd``."""
+    with open(fd, "rb") as file:
+        file.seek(0)
+        try:
+            return _Loader(file).load()
+        except ContextLost:
+            raise
+        except MemoryError:
+            raise ContextLost("it does not fit into the memory limit of the REPL (cell_memory)") from None
+        except Exception as error:
+            raise ContextLost(f"it cannot be read in the sandbox: {type(error).__name__}: {error}") from None
+
+
+BALLAST = 16 << 20
+
+
+class Worker:
+    """The life of a worker: it waits for cells, and forks a checkpoint of itself before each."""
+
+    def __init__(self, control: socket.socket, desk: socket.socket | None) -> None:
+        self._control = control
+        self._desk = desk  # the keeper's
+        self._frames = FrameReader()
+        self._fds: list[int] = []
+        self._channel: socket.socket | None = None
+        self._checkpointing = False
+        self._threads_noted = False
+        self._ballast: mmap.mmap | None = None
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        """A process that code in a cell forks off must not speak for the REPL."""
+        if self._checkpointing:
+            return
+        for link in (self._control, self._desk, self._channel):
+            if link is not None:
+                link.close()
+
+    def serve(self, load: Callable[[], object]) -> NoReturn:
+        """Opens the REPL and runs cells until the host goes. ``load`` makes the context."""
+        frame, _ = self._next_order()
+        shown = frame.number("shown", 1 << 24)
+        tools, imports = cast("list[list[str]]", frame.values)
+        screen = Screen(shown)
+        screen.attach()
+        try:
+            self._repl = Repl(screen, load(), tools, imports)
+        except Exception as error:
+            context = isinstance(error, ContextLost)
+            why = f"the context cannot be handed over: {error}" if context else f"{type(error).__name__}: {error}"
+            self._control.sendall(pack("failed", [why], context=context))
+            os._exit(0)
+        self._take_ballast()
+        self._tell(b"R 0")
+        self._control.sendall(pack("ready"))
+        while True:
+            frame, fds = self._next_order()
+            self._cell(frame.number("n"), socket.socket(fileno=fds[0]))
+
+    def _next_order(self) -> tuple[Frame, list[int]]:
+        while (frame := self._frames.next()) is None:
+            data, fds, _, _ = socket.recv_fds(self._control, 65_536, 8)
+            if not data:
+                os._exit(0)
+            self._frames.feed(data)
+            self._fds += fds
+        fds, self._fds = self._fds, []
+        return frame, fds
+
+    def _tell(self, message: bytes) -> None:
+        if self._desk is not None:
+            self._desk.send(message)
+
+    def _threads(self) -> int:
+        """How many threads this process has, those of C libraries included.
+
+        Landlock refuses to open /proc, but not to ask for a folder's number of links.
+        """
+        try:
+            return os.stat("/proc/self/task").st_nlink - 2
+        except OSError:
+            return threading.active_count()
+
+    def _cell(self, number: int, channel: socket.socket) -> None:
+        checkpoint = self._checkpoint(number, channel)
+        if checkpoint is None:
+            return  # this is the checkpoint, which has taken over
+        self._tell(b"C %d" % number)
+        repl = self._repl
+        pid = os.getpid()
+        repl.interrupts.install()
+        self._channel = channel
+        repl.calls = Calls(channel, repl.interrupts)
+        source = cast(str, repl.calls.receive().values[0])
+        ended = repl.run(number, source)
+        if os.getpid() != pid:
+            os._exit(0)  # a process that the cell has forked came to its end
+        if ended.memory:
+            self._drop_ballast()
+        repl.finish(ended)
+        if ended.memory and not self._take_ballast() and checkpoint:
+            repl.screen.last_word(b"memory")
+            os._exit(1)
+        self._report(number, ended, checkpoint)
+        channel.close()
+        self._channel = None
+
+    def _report(self, number: int, ended: Ended, checkpoint: int) -> None:
+        repl = self._repl
+        output, printed, omitted = repl.screen.take()
+        failure = ended.failure and (
+            ended.failure.type, ended.failure.message, ended.failure.traceback, ended.failure.line
+        )  # fmt: skip
+        names = [name[:60] for name in itertools.islice(repl.made(answer=True), 100)]
+        frame = pack(
+            "end", [output, failure, repl.take_notes(), names], n=number, outcome=ended.outcome,
+            printed=printed, omitted=omitted,
+        )  # fmt: skip
+        if checkpoint:
+            self._dismiss(checkpoint)  # from here on the cell stands
+        self._tell(b"D %d" % number)
+        with contextlib.suppress(OSError):  # the host may have gone
+            repl.calls.send(frame)
+
+    def _dismiss(self, checkpoint: int) -> None:
+        try:
+            os.kill(checkpoint, signal.SIGKILL)
+        except PermissionError:  # signals are refused here: the keeper does it
+            assert self._desk is not None
+            self._tell(b"K 0")
+            self._desk.recv(16)
+
+    def _checkpoint(self, number: int, channel: socket.socket) -> int | None:
+        """Forks. In the child: the checkpoint's pid, or 0 where there is none. In the checkpoint: None,
+        once the cell has died and this process stands for the REPL again."""
+        if self._threads() > 1:
+            if not self._threads_noted:
+                self._repl.note("threads are running in the REPL: a cell that crashes loses all variables")
+            self._threads_noted = True
+            return 0
+        self._threads_noted = False
+        me = os.getpid()
+        self._checkpointing = True
+        try:
+            child = os.fork()
+        except OSError as error:
+            self._repl.note(f"no checkpoint was made ({error}): a cell that crashes loses all variables")
+            return 0
+        finally:
+            self._checkpointing = False
+        if child == 0:
+            return me
+        channel.close()
+        _, status = os.waitpid(child, 0)
+        self._take_over(number, status)
+        return None
+
+    def _take_over(self, number: int, status: int) -> None:
+        screen = self._repl.screen
+        word = screen.last_word()
+        output, printed, omitted = screen.take()
+        self._tell(b"T %d" % number)
+        frame = pack(
+            "rolled_back", [output], n=number, status=status, memory=word == b"memory",
+            printed=printed, omitted=omitted,
+        )  # fmt: skip
+        self._control.sendall(frame)
+
+    def _take_ballast(self) -> bool:
+        """Memory set aside, so that a cell that ran out of it can still be reported."""
+        if self._ballast is None:
+            try:
+                self._ballast = mmap.mmap(-1, BALLAST, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            except (OSError, MemoryError):
+                return False
+        return True
+
+    def _drop_ballast(self) -> None:
+        if self._ballast is not None:
+            self._ballast.close()
+            self._ballast = None

@@ -1,0 +1,283 @@
+"""The zygote: a warm, hardened process that forks a node in milliseconds. Runs no model code.
+
+Contract: the host executes this file once with a fixed environment and one inherited socket, and
+sends it :class:`Setup`. It enters the sandbox (``linux.enter``) while it has one thread and nothing
+imported, then imports what models use, and answers every ``open`` request by forking a keeper,
+which forks the worker. It ends when the host's end of the socket closes.
+
+A request carries file descriptors: the worker's control socket, the keeper's orders, and the memfd
+with the context. What goes wrong before the first request is sent to the host in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, NoReturn, TypedDict
+
+if TYPE_CHECKING or __package__:
+    from . import _texts, keeper, linux, worker
+else:  # executed as a file: its siblings are not a package here
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import _texts
+    import keeper
+    import linux
+    import worker
+
+    del sys.path[0]
+
+WARM = """
+__future__ abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath collections
+collections.abc colorsys concurrent.futures contextlib copy csv ctypes dataclasses datetime decimal
+difflib email email.utils enum fractions functools gc glob graphlib gzip hashlib heapq html
+html.parser inspect io itertools json linecache locale logging math mmap multiprocessing numbers
+operator os pathlib pickle pprint queue re reprlib secrets select shlex shutil signal sqlite3 stat
+statistics string struct sys tempfile textwrap threading time timeit token tokenize traceback types
+typing unicodedata unittest.mock urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile
+zlib zoneinfo numpy pandas pyarrow
+""".split()
+
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
+
+
+class Setup(TypedDict):
+    """The host's first message."""
+
+    hardened: bool
+    packages: list[str]  # site-packages: read-only, on sys.path
+    warm: list[str]  # modules to import beside the usual ones
+
+
+class Request(TypedDict):
+    """The host's request for a node. Sizes in bytes, a text's place in characters."""
+
+    node: str
+    memory: int
+    mapped: int
+    scratch: int
+    context: str  # "pickle", or the layout of a text
+    start: int
+    length: int
+
+
+def warm_up(more: list[str]) -> list[str]:
+    """Imports what models use; returns what is there. Never computes: threads must not start."""
+    import warnings
+
+    # random would reseed itself in every fork, and so forget a cell's random.seed(…) by the next one.
+    register, os.register_at_fork = os.register_at_fork, lambda **_: None
+    try:
+        import random  # noqa: F401
+    finally:
+        os.register_at_fork = register
+    done = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in [*WARM, *more]:
+            with contextlib.suppress(Exception):  # whatever a package does at import is not our concern
+                __import__(name)
+                done.append(name)
+    return done
+
+
+def reseed() -> None:
+    """Nodes must not draw the same random numbers."""
+    import random
+
+    random.seed()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(int.from_bytes(os.urandom(4), "little"))
+
+
+class Zygote:
+    """See the module docstring."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._keepers: set[int] = set()
+        self._forking = False
+        self._zero_copy = False
+        self._hardened = False
+
+    def serve(self) -> NoReturn:
+        setup: Setup = json.loads(self._control.recv(1 << 20) or b"null") or os._exit(0)
+        hello: dict[str, object] = {}
+        try:
+            hello = self._prepare(setup)
+        except RuntimeError as error:
+            self._control.send(json.dumps({"error": str(error)}).encode())
+            os._exit(1)
+        self._control.send(json.dumps(hello).encode())
+        signal.signal(signal.SIGCHLD, self._reap)
+        while True:
+            data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
+            if not data:
+                self._end()
+            self._open(json.loads(data), fds)
+
+    def _prepare(self, setup: Setup) -> dict[str, object]:
+        here = os.path.dirname(os.path.abspath(__file__))
+        self._hardened = setup["hardened"]
+        packages = [path for path in setup["packages"] if os.path.isdir(path)]
+        sys.path += packages
+        tier = linux.enter([*packages, here]) if self._hardened else "none"
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
+        self._zero_copy = _texts.self_test()
+        warm = warm_up(setup["warm"])
+        gc.collect()
+        gc.freeze()
+        return {"tier": tier, "zero_copy": self._zero_copy, "warm": warm}
+
+    def _open(self, request: Request, fds: list[int]) -> None:
+        fork: Callable[[], int] = linux.fork_node if self._hardened else os.fork
+        self._forking = True  # a keeper that is not on the list yet must not be taken for a stray
+        pid = fork()
+        if not pid:
+            code = 1
+            try:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                self._control.close()
+                run_node(request, fds, hardened=self._hardened, zero_copy=self._zero_copy)
+                code = 0
+            finally:
+                os._exit(code)
+        self._keepers.add(pid)
+        self._forking = False
+        for fd in fds:
+            os.close(fd)
+        self._reap()
+
+    def _reap(self, *_: object) -> None:
+        """Keepers that have ended; and what a killed keeper has left behind."""
+        if self._forking:
+            return
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                break
+            self._keepers.discard(pid)
+        for pid in keeper.children(os.getpid()):
+            if pid not in self._keepers:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _end(self) -> NoReturn:
+        """The host is gone. Every keeper sees it too; where this is pid 1, its end is theirs."""
+        if os.getpid() != 1:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            with contextlib.suppress(ChildProcessError):
+                while True:
+                    os.waitpid(-1, 0)
+        os._exit(0)
+
+
+def run_node(request: Request, fds: list[int], *, hardened: bool, zero_copy: bool) -> None:
+    """In a fresh fork of the zygote: becomes the keeper of a node, and forks its worker."""
+    control, orders, context = fds
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_SET_CHILD_SUBREAPER, 1)
+    if os.getpid() != 1:  # else the kernel ends all that is inside
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        prctl(_SET_PDEATHSIG, signal.SIGTERM)
+    scratch = _make_scratch(request, hardened)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    info = os.fstat(context)
+    pid = os.fork()
+    if not pid:
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            ours.close()
+            os.close(orders)
+            run_worker(request, control, theirs, context, scratch, hardened=hardened, zero_copy=zero_copy)
+        finally:
+            os._exit(1)
+    theirs.close()
+    os.close(control)
+    os.close(context)
+    limits = _limits(request, scratch, hardened, (info.st_dev, info.st_ino))
+    try:
+        keeper.run_keeper(socket.socket(fileno=orders), ours, pid, limits)
+    finally:
+        _remove_scratch(scratch, hardened)
+
+
+def _make_scratch(request: Request, hardened: bool) -> str:
+    if hardened:
+        return linux.make_scratch(request["node"], request["scratch"])
+    import tempfile
+
+    return tempfile.mkdtemp(prefix="unspool-")
+
+
+def _remove_scratch(path: str, hardened: bool) -> None:
+    if hardened:
+        linux.remove_scratch(path)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, int]) -> keeper.Limits:
+    def memory(pids: Collection[int]) -> int:
+        return linux.node_memory(pids, [context])
+
+    in_memory = hardened and linux.state().tier == "namespaces"  # a file system with a size of its own
+    return keeper.Limits(
+        memory=request["memory"] + request["mapped"],
+        scratch=request["scratch"],
+        processes=linux.MAX_TASKS,
+        measure_memory=memory,
+        measure_scratch=(lambda: 0) if in_memory else (lambda: linux.scratch_bytes(scratch)),
+    )
+
+
+def run_worker(
+    request: Request, control: int, desk: socket.socket, context: int, scratch: str, *,
+    hardened: bool, zero_copy: bool,
+) -> NoReturn:  # fmt: skip
+    """In a fresh fork of the keeper: hardens itself and becomes the REPL."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    linux.close_others({1, 2, control, desk.fileno(), context})
+    os.open("/dev/null", os.O_RDONLY)  # the lowest that is free: 0
+    load: Callable[[], object] = lambda: worker.load_pickle(context)
+    if request["context"] != "pickle":
+        text = _texts.map_text(
+            context, request["context"], request["start"], request["length"], zero_copy=zero_copy
+        )
+        os.close(context)
+        load = lambda: text
+    reseed()
+    if hardened:
+        linux.harden_worker(scratch=scratch, read_only=[], memory=request["memory"], mapped=request["mapped"])
+    else:
+        _limit_plainly(scratch, request["memory"])
+    worker.Worker(socket.socket(fileno=control), desk).serve(load)
+
+
+def _limit_plainly(scratch: str, memory: int) -> None:
+    """Without hardening: the limits that keep a mistake from taking the machine with it."""
+    import resource
+
+    os.chdir(scratch)
+    for name in ("HOME", "TMPDIR", "PWD"):
+        os.environ[name] = scratch
+    with open("/proc/self/statm", "rb") as file:
+        now = int(file.read().split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (now + memory, now + memory))
+    ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    Zygote(socket.socket(fileno=int(sys.argv[1]))).serve()
