@@ -516,7 +516,7 @@ class Screen:
     """
 
     _TOTAL = struct.Struct("<Q")
-    _START = 16  # behind the number of characters and the word of a dying cell
+    _START = 24  # behind the number of characters, the word of a dying cell, and the cell's number
 
     def __init__(self, shown: int) -> None:
         self.shown = shown
@@ -587,6 +587,15 @@ class Screen:
             return data.decode("utf-32-le", "surrogatepass")
         except UnicodeDecodeError:  # cut in the middle by a kill
             return data.decode("utf-32-le", "replace")
+
+    @property
+    def cell(self) -> int:
+        """The number of the cell that runs, 0 between two cells."""
+        return int(self._TOTAL.unpack_from(self._memory, 16)[0]) & ((1 << 62) - 1)
+
+    @cell.setter
+    def cell(self, number: int) -> None:
+        self._TOTAL.pack_into(self._memory, 16, number)
 
     def last_word(self, word: bytes | None = None) -> bytes:
         """Eight bytes from a cell that is about to end itself to the checkpoint; read once."""
@@ -1583,14 +1592,16 @@ class Worker:
         self._frames = FrameReader()
         self._fds: list[int] = []
         self._channel: socket.socket | None = None
-        self._checkpointing = False
-        self._threads_noted = False
+        self._checkpoint = 0  # the pid of the process that this one falls back on
+        self._ahead = True
+        self._forking = False
+        self._unguarded = False
         self._ballast: mmap.mmap | None = None
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
         """A process that code in a cell forks off must not speak for the REPL."""
-        if self._checkpointing:
+        if self._forking:
             return
         for link in (self._control, self._desk, self._channel):
             if link is not None:
@@ -1614,8 +1625,12 @@ class Worker:
         self._tell(b"R 0")
         self._control.sendall(pack("ready"))
         while True:
+            self._guard_ahead()
             frame, fds = self._next_order()
-            self._cell(frame.number("n"), socket.socket(fileno=fds[0]))
+            number = frame.number("n")
+            self._repl.screen.cell = number
+            self._cell(number, socket.socket(fileno=fds[0]))
+            self._repl.screen.cell = 0
 
     def _next_order(self) -> tuple[Frame, list[int]]:
         while (frame := self._frames.next()) is None:
@@ -1642,9 +1657,9 @@ class Worker:
             return threading.active_count()
 
     def _cell(self, number: int, channel: socket.socket) -> None:
-        checkpoint = self._checkpoint(number, channel)
-        if checkpoint is None:
-            return  # this is the checkpoint, which has taken over
+        if not self._checkpoint:
+            self._guard()  # threads may have ended meanwhile
+            self._note_no_checkpoint()
         self._tell(b"C %d" % number)
         repl = self._repl
         pid = os.getpid()
@@ -1658,14 +1673,15 @@ class Worker:
         if ended.memory:
             self._drop_ballast()
         repl.finish(ended)
-        if ended.memory and not self._take_ballast() and checkpoint:
+        if ended.memory and not self._take_ballast() and self._checkpoint:
             repl.screen.last_word(b"memory")
             os._exit(1)
-        self._report(number, ended, checkpoint)
+        self._report(number, ended)
+        self._ahead = ended.outcome != "submitted"
         channel.close()
         self._channel = None
 
-    def _report(self, number: int, ended: Ended, checkpoint: int) -> None:
+    def _report(self, number: int, ended: Ended) -> None:
         repl = self._repl
         output, printed, omitted = repl.screen.take()
         failure = ended.failure and (
@@ -1676,13 +1692,15 @@ class Worker:
             "end", [output, failure, repl.take_notes(), names], n=number, outcome=ended.outcome,
             printed=printed, omitted=omitted,
         )  # fmt: skip
-        if checkpoint:
-            self._dismiss(checkpoint)  # from here on the cell stands
+        self._dismiss()  # from here on the cell stands
         self._tell(b"D %d" % number)
         with contextlib.suppress(OSError):  # the host may have gone
             repl.calls.send(frame)
 
-    def _dismiss(self, checkpoint: int) -> None:
+    def _dismiss(self) -> None:
+        checkpoint, self._checkpoint = self._checkpoint, 0
+        if not checkpoint:
+            return
         try:
             os.kill(checkpoint, signal.SIGKILL)
         except PermissionError:  # signals are refused here: the keeper does it
@@ -1690,33 +1708,45 @@ class Worker:
             self._tell(b"K 0")
             self._desk.recv(16)
 
-    def _checkpoint(self, number: int, channel: socket.socket) -> int | None:
-        """Forks. In the child: the checkpoint's pid, or 0 where there is none. In the checkpoint: None,
-        once the cell has died and this process stands for the REPL again."""
-        if self._threads() > 1:
-            if not self._threads_noted:
-                self._repl.note("threads are running in the REPL: a cell that crashes loses all variables")
-            self._threads_noted = True
-            return 0
-        self._threads_noted = False
-        me = os.getpid()
-        self._checkpointing = True
-        try:
-            child = os.fork()
-        except OSError as error:
-            self._repl.note(f"no checkpoint was made ({error}): a cell that crashes loses all variables")
-            return 0
-        finally:
-            self._checkpointing = False
-        if child == 0:
-            return me
-        channel.close()
-        _, status = os.waitpid(child, 0)
-        self._take_over(number, status)
-        return None
+    def _guard_ahead(self) -> None:
+        """Makes the checkpoint while the host is busy elsewhere, unless no further cell is likely."""
+        if self._ahead:
+            self._guard()
+
+    def _guard(self) -> None:
+        """Forks a checkpoint, where there is one thread. Returns in the child, which goes on as the REPL;
+        the parent waits, and stands for the REPL again each time that the child has died."""
+        deaths = 0
+        while not self._checkpoint and self._threads() == 1 and deaths < 3:
+            me = os.getpid()
+            self._forking = True
+            try:
+                child = os.fork()
+            except OSError:
+                return
+            finally:
+                self._forking = False
+            if child == 0:
+                self._checkpoint = me
+                return
+            _, status = os.waitpid(child, 0)
+            number = self._repl.screen.cell
+            deaths = 0 if number else deaths + 1
+            if number:
+                self._take_over(number, status)
+
+    def _note_no_checkpoint(self) -> None:
+        if self._checkpoint:
+            self._unguarded = False
+            return
+        if not self._unguarded:
+            why = "threads are running in the REPL" if self._threads() > 1 else "no process could be forked"
+            self._repl.note(f"{why}: a cell that crashes now loses all variables")
+        self._unguarded = True
 
     def _take_over(self, number: int, status: int) -> None:
         screen = self._repl.screen
+        screen.cell = 0
         word = screen.last_word()
         output, printed, omitted = screen.take()
         self._tell(b"T %d" % number)
