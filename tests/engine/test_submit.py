@@ -44,7 +44,7 @@ def test_a_look_in_an_earlier_cell_counts() -> None:
         ("FINAL('done')", "done"),
         ("FINAL(f(2)(3))", 5),
         ("x = [1, 2]\nFINAL_VAR('x')", [1, 2]),
-        ("x = 'text'\nFINAL_VAR(x)", "text"),
+        ("x = 'two words'\nFINAL_VAR(x)", "two words"),
         ("SUBMIT('done')", "done"),
         ("SUBMIT(answer='done')", "done"),
         ("SUBMIT(a=1, b=2)", {"a": 1, "b": 2}),
