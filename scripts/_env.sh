@@ -11,6 +11,9 @@ python=$venv/bin/python
 # What a caller has set for another project must not decide what runs here.
 unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
+# uv's own installer puts it where PATH often does not lead.
+export PATH=$PATH:$HOME/.local/bin:$HOME/.cargo/bin
+
 say() { printf '%s\n' "$*" >&2; }
 
 # Prints the first Python that is new enough. Each is run, since a pyenv shim may be there and not work.
@@ -39,10 +42,11 @@ make_venv() {
     return 1
 }
 
-# install ARGS… : uv where it is there (fast), else the pip of the venv. uv does not read pip's settings
-# (mirrors, proxies), so pip has a go where uv fails.
+# install ARGS… : uv where it is there (fast; without a network from its cache), else the pip of the
+# venv. uv does not read pip's settings (mirrors, proxies), so pip has a go where uv fails.
 install() {
     if command -v uv >/dev/null; then
+        if uv pip install --offline --quiet --python "$python" "$@" 2>/dev/null; then return 0; fi
         if uv pip install --quiet --python "$python" "$@"; then return 0; fi
         say "uv could not install; trying pip"
     fi

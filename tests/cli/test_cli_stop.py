@@ -50,7 +50,13 @@ async def started(cli: Cli, command: list[str], asks: int) -> Process:
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    await cli.server.until(lambda: len(cli.server.asks) >= asks, seconds=SECONDS)
+    try:
+        await cli.server.until(
+            lambda: len(cli.server.asks) >= asks or process.returncode is not None, seconds=SECONDS
+        )
+    except TimeoutError:
+        process.kill()
+        raise
     return process
 
 

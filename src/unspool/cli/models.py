@@ -1,0 +1,43 @@
+"""``unspool models``: the models that run on this machine."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .exits import errors_as_exits
+from .terminal import Output
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the local models that are known, and where they lie."""
+    from ..models.catalog import list_models, models_dir
+
+    out = Output(sys.stdout)
+    for state in list_models():
+        file = state.file
+        there = str(state.path) if state.path else f"not here yet: unspool models pull {file.name}"
+        default = ", default" if state.default else ""
+        out.line(f"local:{file.name}  ({file.size / 1e6:,.0f} MB, {file.license}{default})")
+        out.line(f"  {there}")
+    out.line(f"Any other: local:/path/to/model.gguf. Models are kept in {models_dir()}.")
+
+
+@app.command("pull")
+def pull(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="As in the list; default: the first.", show_default=False)
+    ] = "",
+) -> None:
+    """Pull a local model: resumable, checked by SHA-256."""
+    with errors_as_exits():
+        from ..models.catalog import known
+        from .pulling import pull_shown
+
+        path = pull_shown(name)
+        Output(sys.stdout).line(f"local:{known(name).name} is ready: {path}")
