@@ -102,14 +102,7 @@ def _pull(file: LocalFile, final: Path, tried: Sequence[Source], report: OnProgr
         name = source.name
         report(Progress("downloading", 0, file.size, name))
         try:
-            source.fetch(
-                file,
-                partial,
-                staging,
-                lambda done, name=name: report(
-                    Progress("downloading", min(done, file.size), file.size, name)
-                ),
-            )
+            source.fetch(file, partial, staging, _downloading(file, name, report))
             _check(file, partial, report)
         except SourceFailed as error:
             failures.append(f"{name}: {error}")

@@ -15,6 +15,7 @@ server of this machine.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -111,6 +112,31 @@ class RemoteModel:
         except lm15.LM15Error as error:
             raise translate(error, self._provider, self._info.name, self._key) from None
         return tuple(str(model.id) for model in found)
+
+    async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Post to a path beside the API's own (its base URL without ``/v1``)."""
+        from lm15.transports import TransportError, TransportRequest
+
+        name = self._provider.name
+        request = TransportRequest(
+            "POST",
+            (self._base_url or "").removesuffix("/v1") + path,
+            [("Content-Type", "application/json"), ("Authorization", f"Bearer {self._key}")],
+            json.dumps(body).encode(),
+        )
+        try:
+            async with self._adapter().transport.stream(request) as response:
+                raw: bytes = await response.read()
+        except TransportError as error:
+            raise ModelError(
+                "connection", f"no connection to {name}: {error}", model=self._info.name
+            ) from None
+        if response.status >= 400:
+            raise ModelError("server", f"{name}: HTTP {response.status} for {path}", model=self._info.name)
+        found = json.loads(raw)
+        if not isinstance(found, dict):
+            raise self._unreadable(f"{path} gave no object")
+        return found
 
     async def close(self) -> None:
         adapter = self._adapters.pop(asyncio.get_running_loop(), None)
