@@ -18,6 +18,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..errors import SandboxUnavailable
 from .zygote import Request, Setup
@@ -47,17 +48,26 @@ def packages() -> list[str]:
     return [path for path in dict.fromkeys(paths) if os.path.realpath(path) in wanted and os.path.isdir(path)]
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a zygote is asked to be. ``namespaces`` False: not even where they are to be had."""
+
+    hardened: bool
+    namespaces: bool = True
+
+
 class Zygote:
     """The host's end of one zygote."""
 
-    def __init__(self, *, hardened: bool) -> None:
-        self.hardened = hardened
+    def __init__(self, kind: Kind) -> None:
         self.hello: Mapping[str, object] = {}
         self.status: int | None = None  # how it ended
         self._failure = ""
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
-        setup: Setup = {"hardened": hardened, "packages": packages(), "warm": []}
+        setup: Setup = {
+            "hardened": kind.hardened, "namespaces": kind.namespaces, "packages": packages(), "warm": [],
+        }  # fmt: skip
         self._control.send(json.dumps(setup).encode())
         self.pid: int | None = None
         self._thread = threading.Thread(target=self._run, args=(theirs,), name="unspool-zygote", daemon=True)
@@ -121,32 +131,32 @@ ADVICE = (
     "run in a container and use sandbox=\"none\" there, or, for code you trust, sandbox=\"none\" here; "
     "`unspool doctor` shows what this machine can do"
 )
-_zygotes: dict[tuple[int, bool], Zygote] = {}
-_users: dict[tuple[int, bool], int] = {}
+_zygotes: dict[tuple[int, Kind], Zygote] = {}
+_users: dict[tuple[int, Kind], int] = {}
 _lock = threading.Lock()
 
 
-def zygote(*, hardened: bool) -> Zygote:
+def zygote(kind: Kind) -> Zygote:
     """The process's zygote of that kind; started anew where it has died."""
     if not sys.executable or sys.platform != "linux":
         raise SandboxUnavailable(f"the process sandbox needs Linux and a Python executable; {ADVICE}")
-    key = os.getpid(), hardened
+    key = os.getpid(), kind
     with _lock:
         if key not in _zygotes or not _zygotes[key].alive:
-            _zygotes[key] = Zygote(hardened=hardened)
+            _zygotes[key] = Zygote(kind)
         return _zygotes[key]
 
 
-def use(*, hardened: bool) -> None:
+def use(kind: Kind) -> None:
     """One more sandbox uses the zygote of that kind."""
-    key = os.getpid(), hardened
+    key = os.getpid(), kind
     with _lock:
         _users[key] = _users.get(key, 0) + 1
 
 
-def release(*, hardened: bool) -> Zygote | None:
+def release(kind: Kind) -> Zygote | None:
     """One sandbox less; after the last one the zygote is told to end, and returned."""
-    key = os.getpid(), hardened
+    key = os.getpid(), kind
     with _lock:
         _users[key] = _users.get(key, 0) - 1
         if _users[key] > 0:

@@ -44,20 +44,26 @@ _names = itertools.count(1)
 
 
 class ProcessSandbox:
-    """A maker of REPLs in processes. ``name`` is ``"process"`` (hardened) or ``"none"``."""
+    """A maker of REPLs in processes. ``name`` is ``"process"`` (hardened) or ``"none"``.
 
-    def __init__(self, name: Literal["process", "none"] | str = "process") -> None:
+    ``namespaces=False`` does without namespaces even where they are to be had: the second tier, as
+    on a machine that refuses them. It is for tests and for a look at what such a machine gives.
+    """
+
+    def __init__(
+        self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True
+    ) -> None:
         if name not in ("process", "none"):
             raise ConfigError(f"there is no process sandbox {name!r}: use 'process' or 'none'")
         self.name = name
-        self.hardened = name == "process"
+        self.kind = _launch.Kind(hardened=name == "process", namespaces=namespaces)
         self._repls: set[ProcessRepl] = set()
         self._using = False
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
         if not self._using:
             self._using = True
-            _launch.use(hardened=self.hardened)
+            _launch.use(self.kind)
         repl = ProcessRepl(self, spec, on_call)
         self._repls.add(repl)
         try:
@@ -72,7 +78,7 @@ class ProcessSandbox:
             await repl.close()
         if self._using:
             self._using = False
-            if (zygote := _launch.release(hardened=self.hardened)) is not None:
+            if (zygote := _launch.release(self.kind)) is not None:
                 await asyncio.to_thread(zygote.join, 5.0)
 
     def forget(self, repl: ProcessRepl) -> None:
@@ -116,7 +122,7 @@ class ProcessRepl:
             "length": handed.length,
         }
         node = NodeProcesses()
-        zygote = _launch.zygote(hardened=self._sandbox.hardened)
+        zygote = _launch.zygote(self._sandbox.kind)
         await node.open(zygote, self._spec, handed, request)
         self._node = node
         if handed.layout == PICKLE:  # the value is in the worker now: twice is enough

@@ -52,6 +52,7 @@ class Setup(TypedDict):
     """The host's first message."""
 
     hardened: bool
+    namespaces: bool  # enter them where they are to be had
     packages: list[str]  # site-packages: read-only, on sys.path
     warm: list[str]  # modules to import beside the usual ones
 
@@ -129,7 +130,7 @@ class Zygote:
         self._hardened = setup["hardened"]
         packages = [path for path in setup["packages"] if os.path.isdir(path)]
         sys.path += packages
-        tier = linux.enter([*packages, here]) if self._hardened else "none"
+        tier = linux.enter([*packages, here], setup["namespaces"]) if self._hardened else "none"
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
         self._zero_copy = _texts.self_test()
         warm = warm_up(setup["warm"])
