@@ -265,7 +265,9 @@ class NodeLoop:
             text = "\n\n".join([text, *(f"```python\n{code}\n```" for code in reply.code)]).strip()
         left = self.scope.limits.max_turns - self.turn
         self.history.append(Message("assistant", text or "(no text)"))
-        self.history.append(Message("user", turn_message(shown, hints=hints, left=left)))
+        nudge = self.profile.nudge(self.task.query)
+        told = turn_message(shown, hints=hints, left=left, nudge=nudge)
+        self.history.append(Message("user", told))
 
     async def _stopped(self, repl: Repl, status: Status, reason: str) -> Outcome:
         """No answer: the best draft, and the status that says so."""

@@ -37,10 +37,12 @@ def _cell(shown: Shown) -> str:
     return "\n".join(lines)
 
 
-def turn_message(cells: Sequence[Shown], *, hints: Sequence[str], left: int) -> str:
+def turn_message(cells: Sequence[Shown], *, hints: Sequence[str], left: int, nudge: str = "") -> str:
     """The user message that follows a turn. ``left`` is the number of turns that remain."""
     parts = [_cell(shown) for shown in cells]
     parts += hints
     if left == 1:
         parts.append("This is the last turn: call submit(value) now with the best answer you have.")
+    if nudge:
+        parts.append(nudge)
     return "\n\n".join(parts)

@@ -38,6 +38,7 @@ class First:
 
 FirstMessage = Callable[[First], str]
 LabelMessages = Callable[[str, Sequence[str], Sequence[tuple[str, str]]], tuple[Message, ...]]
+Nudge = Callable[[str], str]
 CheckAnswer = Callable[[str, object, int, int], str | None]
 
 
@@ -66,6 +67,11 @@ def label_messages(
     return (*messages, Message("user", item))
 
 
+def no_nudge(query: str) -> str:
+    """The default end of a message after a turn: nothing."""
+    return ""
+
+
 def accept_any(query: str, value: object, sub_calls: int, turn: int) -> str | None:
     """The default check of an answer beyond the engine's own: none."""
     return None
@@ -85,6 +91,7 @@ class Profile:
     sampling: Sampling = Sampling()
     first: FirstMessage = first_message
     label: LabelMessages = label_messages
+    nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls, turn) -> reason to refuse once
 
 
