@@ -67,6 +67,7 @@ FENCES = [
     runs("tildes without a tag", f"~~~\n{X}\n~~~", X),
     runs("tildes closed with backticks", f"~~~python\n{X}\n```\nDone.", X),
     runs("tildes in tilde code", "~~~python\ny = (\n~~~x)\n~~~", "y = (\n~~~x)"),
+    runs("tilde fences not closed", "~~~python\na = 1\n~~~python\nb = 2\n~~~", "a = 1", "b = 2"),
     runs("four backticks", f"````python\n{X}\n````", X),
     runs("six backticks", f"``````python\n{X}\n``````", X),
     runs("closed by more", f"```python\n{X}\n`````", X),
@@ -668,12 +669,14 @@ def test_any_text_is_read(text: str, code: list[str], thinking: str) -> None:
     _check(find_cells(text, code=code, thinking=thinking))
 
 
-_WORDS = st.sampled_from(
+_TEXT = (
     "the count of lines is not known yet so I will look at it and then decide whether to go on or stop maybe "
     "FINAL(the answer) answer: 42 (about) however, Paris, yes. no! “quoted” it's e.g. print the import class if for "
-    "while x = y -> 3.5% #1 & more; a/b [sic] {thing} <tag> </tag> `code` * - 1. > ... $5 @home".split()
+    "while x = y -> 3.5% #1 & more; a/b [sic] {thing} <tag> </tag> `code` * - 1. > ... $5 @home"
 )
-_SENTENCE = st.lists(_WORDS, min_size=4, max_size=14).map(lambda words: "So " + " ".join(words) + " then.")
+_SENTENCE = st.lists(st.sampled_from(_TEXT.split()), min_size=4, max_size=14).map(
+    lambda words: "So " + " ".join(words) + " then."
+)
 
 
 @_MANY
@@ -777,7 +780,8 @@ def test_a_cell_found_once_is_found_again(text: str) -> None:
 
 def test_threads_find_the_same() -> None:
     reply = "```python\nx = '\\d'\n```\n```\nprint(“a”)\n```"
-    wanted, seen = find_cells(reply), []
+    wanted = find_cells(reply)
+    seen: list[Found] = []
     threads = [
         threading.Thread(target=lambda: seen.extend(find_cells(reply) for _ in range(20))) for _ in range(4)
     ]
@@ -802,6 +806,9 @@ _UNITS = {
     "unclosed fences with code": "```python\nx = 1\n",
     "fences that shrink and grow": "````python\n```\n",
     "untagged prose": "```\nlet us see\n",
+    "tildes in front of words": "so it is\n~~~“ ”\n",
+    "tildes with a sentence": "~~~ so it is\n",
+    "unclosed tildes": "~~~python\nx = 1\n",
     "escaped triple quotes": "```python\n\\'''\n```\n",
     "two kinds of triple quotes": "```python\n\"\"\"\n```\n'''\n",
     "broken code": "```python\nfor x in\n```\n",

@@ -15,7 +15,7 @@ How a reply is read, from left to right:
   the first closing line counts. A fence that never closes runs to the end.
 - ``<code>``, ``<python>`` and tool calls written as text count as blocks.
 - A block without a tag, and a reply without any fence, is code only by the signs in
-  :mod:`unspool._signs`. A fence inside a block quote (``> ```\\```) is a quotation, not a cell.
+  :mod:`unspool._cells_signs`. A fence inside a block quote (``> ```\\```) is a quotation, not a cell.
 
 >>> found = find_cells("Let me look.\\n```python\\nprint(len(context))\\n```")
 >>> found.cells[0].code
@@ -30,9 +30,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._calls import read_calls, skip_json
-from ._ends import End, Ends
-from ._marks import (
+from ._cells_calls import read_calls, skip_json
+from ._cells_ends import End, Ends
+from ._cells_marks import (
     CALL_TAGS,
     EVENT,
     HARMONY_END,
@@ -48,8 +48,8 @@ from ._marks import (
     stop_of,
     tag_of,
 )
-from ._repair import Mended, mend, only_magics
-from ._signs import NOT_PYTHON, unmistakable, why_not_code
+from ._cells_repair import Mended, mend, only_magics
+from ._cells_signs import NOT_PYTHON, unmistakable, why_not_code
 
 _ANSWER = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT|submit)\s?\(")
 _CODE_LINE = re.compile(
@@ -109,10 +109,12 @@ class _Reader:
         self.cells: list[Cell] = []
         self.skipped: list[Skipped] = []
         self._prose: list[str] = []
+        self._prose_from = 0
         self._reasoning = Reasoning.of(text)
         self._ends = Ends(text)
         self._opened = False  # a reasoning tag was seen: a closing one is no longer a stray
         self._draft = ""  # where code was left that is not run, for the hint
+        self._broken_calls = 0  # each costs the decoder a look at all that stands before it
         self._empty = ""  # what a block without code was, for the hint
 
     def read(self) -> None:
@@ -121,16 +123,15 @@ class _Reader:
             final = text.find("assistantfinal", bare.end())
             if final >= 0:
                 pos = self._pass_over(bare.end(), final) + len("assistantfinal")
-        prose = pos
+        self._prose_from = pos
         while mark := EVENT.search(text, pos):
-            self._prose.append(text[prose : mark.start()])
             after = self._event(mark)
             if after is None:  # a mention, not a mark
-                self._prose.pop()
                 pos = mark.end("run") if mark["run"] else mark.end()
             else:
-                pos = prose = after
-        self._prose.append(text[prose:])
+                self._prose.append(text[self._prose_from : mark.start()])
+                pos = self._prose_from = after
+        self._prose.append(text[self._prose_from :])
 
     def _event(self, mark: re.Match[str]) -> int | None:
         """Where reading goes on behind a mark; ``None`` if it is only talked about."""
@@ -165,6 +166,7 @@ class _Reader:
             self.cells.clear()
             self.skipped.clear()
             self._prose.clear()
+            self._prose_from = mark.start()
             self._empty = ""
             self._pass_over(0, mark.start())
         return mark.end()
@@ -193,6 +195,8 @@ class _Reader:
             return mark.end() if one else None
         tag, first = tag_of(info)
         start = min(mark.end() + 1, len(self.text))
+        if info.strip() and not tag and not first and not re.match(r"\s*(?:\{|code\b)", info, re.IGNORECASE):
+            return None  # no tag, and no code either
         if tag and not is_python(tag):
             if not is_known(tag) and len(info.split()) > 1 and not re.search("[={]", info):
                 return None  # backticks in front of a sentence
@@ -205,7 +209,7 @@ class _Reader:
             self._block(body, tag, end.closed)
         elif not self._untagged(body, mark.start(), end.closed):
             self._ends.again(start, end.next)  # a stray fence: what stands behind it is prose
-            return start
+            return end.next if self._ends.spent else start
         return end.next
 
     def _other_language(self, tag: str, start: int, end: End) -> int:
@@ -259,7 +263,8 @@ class _Reader:
 
     def _call(self, mark: re.Match[str]) -> int | None:
         name = (mark["call"] or ("function" if mark["function"] else "")).lower()
-        behind = skip_json(self.text, mark.end())
+        behind = skip_json(self.text, mark.end()) if self._broken_calls < 8 else mark.end()
+        self._broken_calls += behind == mark.end()
         stop = (stop_of(name, hidden=False) if name else TOKENS).search(self.text, behind)
         end = stop.start() if stop else len(self.text)
         closed = stop is not None and (not name or stop["end"] is not None)

@@ -24,7 +24,7 @@ import ast
 import json
 import re
 
-from ._repair import Mended, strings
+from ._cells_repair import Mended, strings
 
 NOT_PYTHON = "a block without a tag that does not read as Python is not run"
 

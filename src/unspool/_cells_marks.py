@@ -16,7 +16,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ._repair import parse
+from ._cells_repair import parse
 
 _PYTHON_TAG = re.compile(
     r"(?:i?python|py|ipy|cpython|sage)-?[\d.]*|(?:i?python|py)[-_]?(?:repl|code|exec|cell|console)|pycon|repl"

@@ -292,8 +292,9 @@ class _Characters:
         known = self._unclosed.get(quote, -1)
         short = _CLOSE[quote].match(code, at + 1) if at >= known else None
         if short is None:
-            eol = code.find("\n", at)
-            self._unclosed[quote] = max(known, eol if eol >= 0 else len(code))
+            if at >= known:
+                eol = code.find("\n", at)
+                self._unclosed[quote] = eol if eol >= 0 else len(code)
             self.out.append(quote)
             return at + 1
         body = self._body(code[at + 1 : short.start(1)], at)

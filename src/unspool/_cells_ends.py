@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ._marks import CODE_STOP, FENCE_LINE, is_known, is_python, stop_of, tag_of
-from ._repair import mend, string_end
+from ._cells_marks import CODE_STOP, FENCE_LINE, is_known, is_python, stop_of, tag_of
+from ._cells_repair import mend, string_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class Ends:
         # out broken; when such trips have cost this much, strings no longer hide anything.
         self._spare = 2 * len(text) + 10_000
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be read twice."""
+        return self._spare < 0
+
     def again(self, start: int, end: int) -> None:
         """Notes that this stretch will be read once more."""
         self._spare -= max(0, end - start)
@@ -49,7 +54,7 @@ class Ends:
         while stop := CODE_STOP.search(text, pos):
             pos = stop.end()
             literal = stop["literal"]
-            if literal and literal[0] != "#" and self._spare >= 0:
+            if literal and literal[0] != "#" and not self.spent:
                 pos, whole = string_end(text, stop.start(), literal)
                 closing, opens = self._fences_within(stop.start(), pos, run)
                 hidden, doubtful = hidden or closing, doubtful or opens
@@ -86,7 +91,7 @@ class Ends:
                     return None
                 closed = stop["end"] is not None
                 return End(stop.start(), pos if closed else stop.start(), closed)
-            if literal[0] != "#" and self._spare >= 0:
+            if literal[0] != "#" and not self.spent:
                 pos, _ = string_end(text, stop.start(), literal)
         return End(len(text), len(text), False)
 
@@ -123,10 +128,12 @@ class Ends:
             return None
         if not rest:
             return self._closed_at(stop, start)
-        if mine[0] == "~" or "`" in rest:
+        if "`" in rest:
             return None
-        tag = tag_of(rest)[0]
+        tag, alone = tag_of(rest)[0], len(rest.split()) == 1
         before = self._closed_at(stop, start).body
-        if is_python(tag) or (is_known(tag) and len(rest.split()) == 1):
+        if (is_python(tag) and (alone or mine[0] == "`")) or (is_known(tag) and alone):
             return End(before, stop.start(), False)  # the next block opens: this one was not closed
+        if mine[0] == "~":
+            return None  # three inversions, which Python knows
         return End(before, stop.end("run"), True)  # prose behind the closing backticks
