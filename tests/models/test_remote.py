@@ -356,6 +356,16 @@ async def test_the_models_of_a_server_are_listed() -> None:
         await model.close()
 
 
+async def test_an_unknown_model_is_told_the_names_that_come_close() -> None:
+    async with FaultyServer(models=("tiny-2", "huge", "embed")) as server:
+        caller = Caller(model_at(server))
+        with pytest.raises(ModelError, match=r"does not exist.* It has tiny-2 and 2 more") as failed:
+            await caller.call(ask())
+        await caller.close()
+    assert failed.value.kind == "unknown_model"
+    assert len(server.asks) == 1
+
+
 async def test_it_works_on_one_loop_after_the_other() -> None:
     async with FaultyServer(["hello"]) as server:
         model = model_at(server)

@@ -18,6 +18,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lm15.providers.async_base import AsyncBaseProviderLM
 
 _CONNECT_SECONDS = 10.0
+_LIST_SECONDS = 5.0
 _NO_KEY = "none"
 
 # Where the wires but chat completions put the reply itself: a body with none of these is not one.
@@ -97,7 +99,12 @@ class RemoteModel:
         if self._priced:
             prices.load()
         started = perf_counter()
-        response = await self._ask(request, {**self._extra, **(extra or {})})
+        try:
+            response = await self._ask(request, {**self._extra, **(extra or {})})
+        except ModelError as error:
+            if error.kind != "unknown_model":
+                raise
+            raise await self._with_known_names(error) from None
         reply = self._reply(response)
         if self._priced:
             reply = await self._with_price(reply, response)
@@ -142,6 +149,21 @@ class RemoteModel:
         adapter = self._adapters.pop(asyncio.get_running_loop(), None)
         if adapter is not None:
             await adapter.aclose()
+
+    async def _with_known_names(self, error: ModelError) -> ModelError:
+        """The error, with the names that come close to the one asked for."""
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                names = await self.list_models()
+        except (ModelError, TimeoutError):
+            return error
+        close = get_close_matches(self._model, names, n=5, cutoff=0.3) or list(names[:5])
+        if not close:
+            return error
+        message = f"{error.message} It has {', '.join(close)}"
+        if (others := len(names) - len(close)) > 0:
+            message += f" and {others} more"
+        return ModelError("unknown_model", message, model=self._info.name)
 
     @property
     def _priced(self) -> bool:
