@@ -12,7 +12,7 @@ python=$venv/bin/python
 unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 # uv's own installer puts it where PATH often does not lead.
-export PATH=$PATH:$HOME/.local/bin:$HOME/.cargo/bin
+export PATH=$PATH:${HOME:-}/.local/bin:${HOME:-}/.cargo/bin
 
 say() { printf '%s\n' "$*" >&2; }
 

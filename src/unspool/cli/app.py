@@ -27,9 +27,10 @@ app.add_typer(models.app, name="models", help="List and pull the models that run
 def _version(wanted: bool) -> None:
     if wanted:
         import sys
-        from importlib.metadata import version
 
-        Output(sys.stdout).line(f"unspool {version('unspool')}")
+        from .. import __version__
+
+        Output(sys.stdout).line(f"unspool {__version__}")
         raise typer.Exit
 
 

@@ -65,15 +65,20 @@ def ask(
     """
     with errors_as_exits():
         from ..budget import Budget
+        from ..errors import ConfigError
+        from ..models.discover import resolve_pair
         from ..rlm import RLM
         from .display import make_display
         from .inputs import read_context
-        from .pulling import make_ready
+        from .pulling import shown_progress
 
         context = read_context(files or ())
         budget = Budget(seconds=seconds)
-        make_ready(model, sub_model, quiet=quiet)
-        engine = RLM(model, sub_model=sub_model, max_turns=max_turns, budget=budget)
+        if not question.strip():
+            raise ConfigError("QUESTION is empty: say what to find out")
+        with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
+            root, sub = resolve_pair(model, sub_model, progress=progress)
+        engine = RLM(root, sub_model=sub, max_turns=max_turns, budget=budget)
         display = make_display(quiet=quiet, show_code=show_code)
         try:
             story = asyncio.run(_follow(engine.stream(question, context), display))

@@ -1,1 +1,142 @@
-def doctor(): "Doc"
+"""``unspool doctor``: what is protected on this machine, which models are found, and why."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .exits import FAILED, errors_as_exits
+from .terminal import Output, is_terminal, safe
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from ..models.discover import Found
+    from ..sandbox.protocol import SandboxReport
+
+_PIPED_WIDTH = 100
+_TIERS = {
+    "namespaces": "full: namespaces, Landlock and a system call filter",
+    "landlock": "without namespaces: Landlock and a system call filter",
+    "none": "none",
+    None: "cannot run here",
+}
+_EXTRA = "separate world"  # what only the stronger kind has; the others must hold in both
+
+
+def doctor(
+    as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what is protected here, which models are found, and why.
+
+    Exit code: 0 if the default sandbox works on this machine, else 1.
+    """
+    with errors_as_exits():
+        from ..models.discover import discover
+        from ..sandbox.doctor import report
+
+        sandbox = report()
+        models = discover()
+        if as_object:
+            from .plain import as_json
+
+            told = as_json(_object(sandbox, models), indent=2) + "\n"
+        else:
+            told = _page(sandbox, models)
+        Output(sys.stdout).write(told)
+    raise typer.Exit(0 if works(sandbox) else FAILED)
+
+
+def works(report: SandboxReport) -> bool:
+    """Whether code that is not trusted may run in it."""
+    held = all(p.holds for p in report.protections if p.name != _EXTRA)
+    return report.tier in ("namespaces", "landlock") and held
+
+
+def _object(sandbox: SandboxReport, models: Found) -> dict[str, object]:
+    return {
+        **_machine(),
+        "sandbox": {**asdict(sandbox), "works": works(sandbox)},
+        "models": {
+            **asdict(models),
+            "reason": masked(models.reason),
+            "candidates": [{**asdict(c), "place": masked(c.place)} for c in models.candidates],
+        },
+    }
+
+
+def _machine() -> dict[str, str]:
+    import platform
+
+    from .. import __version__
+
+    return {
+        "unspool": __version__,
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+    }
+
+
+def _page(sandbox: SandboxReport, models: Found) -> str:
+    """The whole report as a person reads it: plain text, coloured on a terminal."""
+    from rich.console import Console
+
+    width = None if is_terminal(sys.stdout) else _PIPED_WIDTH
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
+    with console.capture() as got:
+        for name, value in _machine().items():
+            console.print(f"{name}: {value}", soft_wrap=True)
+        console.print()
+        _print_sandbox(console, sandbox)
+        console.print()
+        _print_models(console, models)
+    return "\n".join(line.rstrip() for line in got.get().split("\n"))
+
+
+def _print_sandbox(console: Console, sandbox: SandboxReport) -> None:
+    verdict = "works" if works(sandbox) else "DOES NOT WORK"
+    console.print(f"sandbox {sandbox.name}: {verdict} ({_TIERS[sandbox.tier]})", style="bold")
+    console.print(_table([(p.holds, f"{p.name}: {p.meaning}", f"\n{p.how}") for p in sandbox.protections]))
+    if sandbox.advice:
+        console.print(f"\n{safe(sandbox.advice)}")
+
+
+def _print_models(console: Console, models: Found) -> None:
+    if models.model is None:
+        console.print("model: none was found", style="bold")
+    else:
+        other = f", sub-calls: {models.sub_model}" if models.sub_model != models.model else ""
+        console.print(f"model: {safe(models.model + other)} ({safe(masked(models.reason))})", style="bold")
+    rows = []
+    for candidate in models.candidates:
+        place = masked(candidate.place) + (f": {candidate.model}" if candidate.model else "")
+        rows.append((candidate.model is not None, place, f", {candidate.detail}"))
+    console.print(_table(rows))
+
+
+def masked(text: str) -> str:
+    """An address without the name and password that may stand in it.
+
+    >>> masked("OPENAI_BASE_URL=https://me:secret@example.org/v1")
+    'OPENAI_BASE_URL=https://***@example.org/v1'
+    """
+    return re.sub(r"//[^/@\s]+@", "//***@", text)
+
+
+def _table(rows: Sequence[tuple[bool, str, str]]) -> RenderableType:
+    """Rows of yes or no, a text, and more of it in the background."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    for holds, text, more in rows:
+        mark = Text("yes", "green") if holds else Text("no", "red")
+        table.add_row(mark, Text.assemble(safe(text), (safe(more), "dim")))
+    return table

@@ -29,7 +29,7 @@ def list_() -> None:
 
 
 @app.command("pull")
-def pull(
+def pull_(
     name: Annotated[
         str, typer.Argument(metavar="[NAME]", help="As in the list; default: the first.", show_default=False)
     ] = "",
@@ -37,7 +37,9 @@ def pull(
     """Pull a local model: resumable, checked by SHA-256."""
     with errors_as_exits():
         from ..models.catalog import known
-        from .pulling import pull_shown
+        from ..models.pull import pull
+        from .pulling import shown_progress
 
-        path = pull_shown(name)
+        with shown_progress() as progress:
+            path = pull(name, progress=progress)
         Output(sys.stdout).line(f"local:{known(name).name} is ready: {path}")

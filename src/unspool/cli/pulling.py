@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .terminal import Output, is_terminal
@@ -19,24 +19,20 @@ if TYPE_CHECKING:
 _EVERY = 10  # percent between two lines in a pipe
 
 
-def pull_shown(name: str = "", *, quiet: bool = False) -> Path:
-    """The file of the model, pulled where it is not there yet."""
-    from ..models.catalog import find
-    from ..models.pull import pull
-
-    there = find(name)
-    if there is not None:
-        return there
-    if quiet:
-        return pull(name)
+@contextmanager
+def shown_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
+    """Something to tell the progress of a pull to."""
     out = Output(sys.stderr)
-    if not is_terminal(sys.stderr):
-        return pull(name, progress=_Lines(out))
-    bar = _Bar(out)
-    try:
-        return pull(name, progress=bar)
-    finally:
-        bar.close()
+    if quiet:
+        yield None
+    elif not is_terminal(sys.stderr):
+        yield _Lines(out)
+    else:
+        bar = _Bar(out)
+        try:
+            yield bar
+        finally:
+            bar.close()
 
 
 class _Lines:
@@ -64,6 +60,8 @@ class _Bar:
         self._begun: tuple[str, float, int] = ("", 0.0, 0)  # phase, when, with how many bytes
 
     def __call__(self, progress: Progress) -> None:
+        if progress.phase == "ready":
+            return
         now = self._clock()
         what = progress.phase + progress.source
         if what != self._begun[0]:
@@ -93,7 +91,8 @@ class _Bar:
         return f", {minutes}:{rest:02d} left"
 
     def close(self) -> None:
-        self._out.write("\r\x1b[2K")
+        if self._drawn:
+            self._out.write("\r\x1b[2K")
 
 
 def _told(progress: Progress) -> str:

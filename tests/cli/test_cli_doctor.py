@@ -1,0 +1,115 @@
+"""`unspool doctor` and `unspool models`: what a user is told of this machine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from unspool.cli.doctor import masked, works
+from unspool.sandbox.protocol import Protection, SandboxReport, Tier
+
+from .conftest import MakeCli
+
+HELD = Protection("network", True, "a filter", "no network")
+LOST = Protection("network", False, "got through", "no network")
+NO_NAMESPACES = Protection("separate world", False, "not here", "a world of its own")
+
+
+@pytest.mark.parametrize(
+    ("tier", "protections", "expected"),
+    [
+        ("namespaces", (HELD,), True),
+        ("landlock", (HELD, NO_NAMESPACES), True),
+        ("namespaces", (HELD, LOST), False),
+        ("none", (HELD,), False),
+        (None, (LOST,), False),
+    ],
+)
+def test_the_sandbox_works_only_if_every_protection_holds(
+    tier: Tier | None, protections: tuple[Protection, ...], expected: bool
+) -> None:
+    assert works(SandboxReport("process", tier, protections)) is expected
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    assert masked("X=https://me:pw@host/v1, http://a/@b") == "X=https://***@host/v1, http://a/@b"
+
+
+def test_doctor_tells_the_protections_and_the_models_in_words(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    done = cli.run(cli.command("doctor"))
+    told = done.stdout.decode()
+    assert done.returncode == (0 if "sandbox process: works" in told else 1), done.stderr
+    for word in (
+        "python: ",
+        "network: ",
+        "files: ",
+        "environment: ",
+        "model: openai:served",
+        cli.server.base_url,
+    ):
+        assert word in told
+    assert done.stderr == b""
+
+
+def test_doctor_as_json_says_the_same_and_no_secret(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    secret = {"OPENAI_API_KEY": "sk-very-secret", "ANTHROPIC_API_KEY": "sk-other-secret"}
+    done = cli.run(cli.command("doctor", "--json"), environment=secret)
+    told = json.loads(done.stdout)
+    assert done.returncode == (0 if told["sandbox"]["works"] else 1)
+    assert {p["name"] for p in told["sandbox"]["protections"]} >= {"network", "files", "environment"}
+    assert told["models"]["model"] == "openai:served"
+    assert "ANTHROPIC_API_KEY" in [c["place"] for c in told["models"]["candidates"]]
+    assert b"secret" not in done.stdout
+
+
+def test_models_are_listed_with_where_they_lie(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    cache = str(cli.folder / "cache")
+    done = cli.run(cli.command("models", "list"), environment={"UNSPOOL_CACHE": cache})
+    told = done.stdout.decode()
+    assert done.returncode == 0
+    assert "local:qwen2.5-coder-1.5b" in told
+    assert "default" in told
+    assert "unspool models pull qwen2.5-coder-0.5b" in told
+    assert cache in told
+
+
+def test_pulling_an_unknown_model_names_the_known_ones(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    done = cli.run(cli.command("models", "pull", "nonsense"))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert "qwen2.5-coder-1.5b, qwen2.5-coder-0.5b" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["-h"], ["--version"], ["ask", "--help"], ["models", "--help"]]
+)
+def test_help_is_plain_and_on_stdout(make_cli: MakeCli, arguments: list[str]) -> None:
+    cli = make_cli(["ok"])
+    done = cli.run(cli.command(*arguments))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"unspool" in done.stdout.lower()
+    assert b"\x1b" not in done.stdout
+
+
+def test_help_of_ask_tells_the_exit_codes(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    told = " ".join(cli.run(cli.command("ask", "--help")).stdout.decode().split())
+    assert "0 answered, 1 failed, 2 wrong usage, 3 partial" in told
+
+
+def test_no_model_at_all_is_one_message_with_the_ways_out(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    nothing = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "UNSPOOL_CACHE": "/dev/null/nowhere"}
+    found = json.loads(cli.run(cli.command("doctor", "--json"), environment=nothing).stdout)["models"]
+    if any(c["kind"] == "server" and c["model"] for c in found["candidates"]):
+        pytest.skip("a model server runs on this machine")
+    done = cli.run(cli.command("ask", "?", cli.file("a.txt", "hello")), environment=nothing)
+    told = done.stderr.decode()
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert "Traceback" not in told
+    for way in ("OPENAI_API_KEY", "Ollama", "unspool models pull"):
+        assert way in told, told
