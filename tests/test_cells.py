@@ -320,6 +320,9 @@ SKIPPED = [
         skipped=("",),
     ),
     runs("assignment shown as output", f"```py\n{X}\n```\n**Output:**\n```\nx = 1\n```", X, skipped=("",)),
+    runs("values stated behind a cell", f"```py\n{X}\n```\nI expect\n```\nx = 1\n```", X, skipped=("",)),
+    runs("work without a tag behind a cell", f"```py\n{X}\n```\nand\n```\ny = f(x)\n```", X, "y = f(x)"),
+    runs("values without a tag are set", "```\nx = 1\n```", "x = 1"),
     runs("a call under Output: is a call", "Output:\n```\nsubmit(x)\n```", "submit(x)"),
     runs("call without a tag", "```\nlen(context)\n```", "len(context)"),
     runs("slice without a tag", "```\ncontext[:500]\n```", "context[:500]"),
@@ -649,7 +652,13 @@ _ANY = st.text(_SURROGATES, max_size=200)
 _REPLY = st.lists(st.one_of(st.sampled_from(_PIECES), st.text(_SURROGATES, max_size=8)), max_size=40).map(
     "".join
 )
-_MANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_MANY = settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 def _check(found: Found) -> None:
@@ -679,12 +688,27 @@ _SENTENCE = st.lists(st.sampled_from(_TEXT.split()), min_size=4, max_size=14).ma
 )
 
 
+_TERSE = (
+    "Paris (France) yes no or and not is in 42 3.5 - – , ; . : answer: O(n) #1 'quoted' \"so\" “so” [1] {x} if else "
+    "for lambda None True it's ... * Smith (2020) raise global del x y 10.0.0.1 > < <code>x</code> <tag> `code` ~ %"
+)
+
+
 @_MANY
 @given(st.lists(_SENTENCE, min_size=1, max_size=6), st.sampled_from([" ", "\n", "\n\n", "\r\n"]))
 def test_prose_without_fences_gives_no_cell(sentences: list[str], gap: str) -> None:
     found = find_cells(gap.join(sentences))
     assert found.cells == ()
     assert found.hint
+
+
+@_MANY
+@given(
+    st.lists(st.tuples(st.sampled_from(_TERSE.split()), st.sampled_from([" ", " ", "\n"])), max_size=8)
+)
+def test_terse_words_give_no_cell(words: list[tuple[str, str]]) -> None:
+    """Short answers parse as Python more often than not, and are none."""
+    assert find_cells("".join(word + gap for word, gap in words)).cells == ()
 
 
 _LINES = [

@@ -123,6 +123,12 @@ def _only_shows(tree: ast.Module, code: str) -> bool:
     )
 
 
+def _only_states(tree: ast.Module) -> bool:
+    """Whether there are but values and names set to values."""
+    values = [node.value for node in tree.body if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign))]
+    return len(values) == len(tree.body) and all(value is None or _is_shown_value(value) for value in values)
+
+
 # ---- text that does not parse -------------------------------------------------------------------
 
 _LABEL = re.compile(
@@ -188,14 +194,20 @@ def looks_like_python(code: str) -> bool:
     return any(first not in "#)]}" for first in hits) and len(hits) * 2 >= len(lines)
 
 
-def why_not_code(found: Mended, line_before: str = "") -> str | None:
-    """Why a block without a tag is not run, or ``None`` where it is code."""
+def why_not_code(found: Mended, line_before: str = "", *, behind_tagged: bool = False) -> str | None:
+    """Why a block without a tag is not run, or ``None`` where it is code.
+
+    Behind a block that was tagged as Python, in the same reply, one without a tag is rather what
+    the model expects to see: ``total = 12`` there must not set the variable.
+    """
     code, tree = found.code, found.tree
     if _TRACEBACK.search(code):
         return "a traceback in a block without a tag is output, not code"
     if tree is not None:
         if _LABEL.fullmatch(line_before[-200:]) and _only_shows(tree, code):
             return "a block without a tag below a line like “Output:” is output, not code"
+        if behind_tagged and _only_states(tree):
+            return "a block without a tag behind a tagged one that only states values is output, not code"
         if _does_something(tree, code):
             return None
         what = "JSON" if _is_json(code) else "a value or plain words"

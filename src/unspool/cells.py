@@ -113,6 +113,7 @@ class _Reader:
         self._reasoning = Reasoning.of(text)
         self._ends = Ends(text)
         self._opened = False  # a reasoning tag was seen: a closing one is no longer a stray
+        self._tagged = False  # a cell was found that said it was Python
         self._draft = ""  # where code was left that is not run, for the hint
         self._broken_calls = 0  # each costs the decoder a look at all that stands before it
         self._empty = ""  # what a block without code was, for the hint
@@ -229,7 +230,7 @@ class _Reader:
         if mended is None:
             return True
         line_before = self.text[max(0, at - 300) : at].rstrip().rpartition("\n")[2]
-        reason = why_not_code(mended, line_before)
+        reason = why_not_code(mended, line_before, behind_tagged=self._tagged)
         if reason is None:
             self.cells.append(Cell(mended.code, "", closed, mended.repairs))
         elif closed or reason != NOT_PYTHON:
@@ -328,6 +329,7 @@ class _Reader:
     def _block(self, code: str, tag: str, closed: bool) -> None:
         if mended := self._mended(code, tag):
             self.cells.append(Cell(mended.code, tag, closed, mended.repairs))
+            self._tagged = True
 
     def hint(self, thinking: str) -> str:
         """One sentence for a reply with nothing to run: what is the matter, and what to do."""
