@@ -236,8 +236,10 @@ def _make(spec: str, where: Where) -> Model:
 
 
 def _make_remote(provider: Provider, model: str, where: Where) -> Model:
+    from .adapters import preload
     from .remote import RemoteModel
 
+    preload()  # here, in a thread, rather than on the loop with the first call
     key = provider.key(where.environ)
     address = provider.address(where.environ)
     redirected = provider.redirected(where.environ)

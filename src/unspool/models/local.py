@@ -21,6 +21,7 @@ from pathlib import Path
 from time import perf_counter
 
 from ..errors import ConfigError, ModelError, NoModelFound
+from .adapters import preload
 from .catalog import FILES, find, known, models_dir
 from .local_process import LocalServer, Served, Settings, require_llama_cpp
 from .prefixes import Prefixes
@@ -85,7 +86,7 @@ class LocalModel:
         try:
             reply = await remote.complete(request, extra)
         except ModelError as error:
-            raise self._explained(error) from None
+            raise await self._explained(error) from None
         model = self._info.name.removeprefix("local:")  # llama.cpp would name the file
         return replace(reply, model=model, seconds=perf_counter() - started)
 
@@ -109,7 +110,10 @@ class LocalModel:
         # Loading takes seconds: in a thread, and a caller that is cancelled leaves it running.
         served = self._server.served
         if served is None:
-            served = await asyncio.to_thread(self._server.ensure)
+            loaded, _ = await asyncio.gather(
+                asyncio.to_thread(self._server.ensure), asyncio.to_thread(preload)
+            )
+            served = loaded
         if self._remote is None or self._remote[0] != served.start:
             remote = RemoteModel(
                 _HERE,
@@ -124,7 +128,7 @@ class LocalModel:
                 await old[1].close()
         return served, self._remote[1]
 
-    def _explained(self, error: ModelError) -> ModelError:
+    async def _explained(self, error: ModelError) -> ModelError:
         name = self._info.name
         if error.kind == "too_long" and (sizes := _SIZES.search(error.message)):
             message = (
@@ -132,9 +136,10 @@ class LocalModel:
                 "send slices of it, one call for each"
             )
             return ModelError("too_long", message, model=name)
-        if error.kind == "connection" and self._server is not None and self._server.served is None:
-            words = self._server.last_words()
-            return ModelError("server", f"llama.cpp ended: {words or 'it said nothing'}", model=name)
+        server = self._server
+        if error.kind == "connection" and server is not None and await asyncio.to_thread(server.has_ended):
+            words = server.last_words() or "it said nothing"
+            return ModelError("server", f"llama.cpp ended: {words}", model=name)
         return error
 
 

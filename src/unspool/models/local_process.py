@@ -24,6 +24,7 @@ from typing import IO
 from ..errors import ConfigError, ModelError
 
 LOAD_SECONDS = 300.0
+ENDING_SECONDS = 2.0
 _LONGEST_LOG = 4_000
 
 INSTALL = 'the local model needs llama.cpp: pip install "unspool[local]"'
@@ -95,6 +96,17 @@ class LocalServer:
                 return served
             self._stop()
             return self._start()
+
+    def has_ended(self) -> bool:
+        """Whether the process is gone. Its connections break a moment before it is."""
+        process = self._process
+        if process is None:
+            return True
+        try:
+            process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def last_words(self) -> str:
         """The end of what the process wrote to its log."""

@@ -10,7 +10,7 @@ before they had their reply. A script that is a list goes on with its last entry
 ...     b"tiny" in urlopen(f"{server.base_url}/models").read()
 True
 
-``python -m unspool.testing.server --delay 0.05`` serves in a process of its own and prints the URL.
+``python -m unspool.testing --delay 0.05`` serves in a process of its own and prints the URL.
 """
 
 from __future__ import annotations
@@ -275,22 +275,3 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return "Unknown"
-
-
-def main() -> None:
-    """Serve in this process until stdin closes: benchmarks need the client's CPU time alone."""
-    import argparse
-    import sys
-
-    parser = argparse.ArgumentParser(prog="python -m unspool.testing.server", description=main.__doc__)
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each reply")
-    parser.add_argument("--text", default="ok", help="the text of each reply")
-    given = parser.parse_args()
-    with FaultyServer([Behaviour(given.text, delay=given.delay)]) as server:
-        sys.stdout.write(f"{server.base_url}\n")
-        sys.stdout.flush()
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()
