@@ -12,7 +12,9 @@ import sys
 import threading
 import time
 import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -225,6 +227,50 @@ def test_nothing_of_pip_reaches_the_user(tmp_path: Path, index: Path) -> None:
     process = pull_process(tmp_path, "--no-index", "--find-links", str(index))
     assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
+
+
+class FakeHub(BaseHTTPRequestHandler):
+    """What the hub says of one file, and its bytes from where they are asked for."""
+
+    asked: ClassVar[list[str]] = []
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self) -> None:
+        self.answer(b"")
+
+    def do_GET(self) -> None:
+        self.answer(WHOLE)
+
+    def answer(self, body: bytes) -> None:
+        self.asked.append(f"{self.command} {self.path}")
+        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").split("-")[0])
+        self.send_response(206 if start else 200)
+        self.send_header("ETag", f'"{TINY.sha256}"')
+        self.send_header("X-Repo-Commit", "0" * 40)
+        self.send_header("Content-Length", str(len(WHOLE) - start))
+        self.send_header("Accept-Ranges", "bytes")
+        self.end_headers()
+        self.wfile.write(body[start:])
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_the_hub_gives_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("huggingface_hub")
+    with ThreadingHTTPServer(("127.0.0.1", 0), FakeHub) as hub:
+        thread = threading.Thread(target=hub.serve_forever)
+        thread.start()
+        try:
+            source = Hub(endpoint=f"http://127.0.0.1:{hub.server_port}")
+            path = pull(entry=TINY, cache=tmp_path, from_sources=[source])
+        finally:
+            hub.shutdown()
+            thread.join()
+    assert path.read_bytes() == WHOLE
+    assert left_over(tmp_path) == ["tiny.gguf"]
+    assert "GET /no/repo/resolve/main/tiny.gguf" in FakeHub.asked
+    assert capfd.readouterr() == ("", "")
 
 
 def test_an_interrupt_ends_the_pip_processes(tmp_path: Path) -> None:

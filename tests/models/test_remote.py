@@ -381,6 +381,20 @@ async def test_it_works_on_one_loop_after_the_other() -> None:
         await model.close()
 
 
+async def test_a_proxy_of_the_environment_is_used_and_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    async with FaultyServer(["by proxy"]) as proxy, FaultyServer(["straight"]) as server:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+        far = RemoteModel(PROVIDERS["openai"], "tiny", key=KEY, base_url="http://models.invalid/v1")
+        near = model_at(server)
+        assert (await far.complete(ask())).text == "by proxy"
+        assert (await near.complete(ask())).text == "straight"
+        await far.close()
+        await near.close()
+    assert proxy.asks[0].path == "http://models.invalid/v1/chat/completions"
+
+
 async def test_a_reply_in_chunks_is_read_whole() -> None:
     body = json.dumps({"model": "m", "choices": [{"message": {"content": "chunked"}, "finish_reason": "stop"}]}).encode()
 
