@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -99,6 +100,15 @@ def test_help_of_ask_tells_the_exit_codes(make_cli: MakeCli) -> None:
     cli = make_cli(["ok"])
     told = " ".join(cli.run(cli.command("ask", "--help")).stdout.decode().split())
     assert "0 answered, 1 failed, 2 wrong usage, 3 partial" in told
+
+
+def test_help_imports_nothing_that_takes_long(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    told = cli.run([sys.executable, "-X", "importtime", "-m", "unspool", "--help"]).stderr.decode()
+    imported = {line.rpartition("|")[2].strip() for line in told.splitlines()}
+    assert "typer" in imported
+    slow = {"asyncio", "rich.console", "pydantic", "lm15", "numpy", "pandas", "uvicorn", "starlette"}
+    assert imported & slow == set()
 
 
 def test_no_model_at_all_is_one_message_with_the_ways_out(make_cli: MakeCli) -> None:

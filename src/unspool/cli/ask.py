@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 import time
@@ -30,7 +29,7 @@ def ask(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE]...", help="The input; - or nothing is what is piped in.", show_default=False
+            metavar="FILE", help="The input; - or nothing is what is piped in.", show_default=False
         ),
     ] = None,
     model: Annotated[
@@ -64,6 +63,8 @@ def ask(
     reached, 130 cancelled.
     """
     with errors_as_exits():
+        import asyncio
+
         from ..budget import Budget
         from ..errors import ConfigError
         from ..models.discover import resolve_pair
@@ -100,6 +101,8 @@ class _Story:
 
 async def _follow(events: AsyncIterator[Event], display: Display) -> _Story:
     """Shows the run while it goes on. Ctrl-C or a TERM cancels it, once and cleanly."""
+    import asyncio
+
     story, view = _Story(), View()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 

@@ -31,7 +31,7 @@ def list_() -> None:
 @app.command("pull")
 def pull_(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="As in the list; default: the first.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="As in the list; default: the first.", show_default=False)
     ] = "",
 ) -> None:
     """Pull a local model: resumable, checked by SHA-256."""
