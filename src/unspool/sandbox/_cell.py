@@ -42,7 +42,7 @@ class CellEnd:
     notes: list[str] = field(default_factory=list)
     names: list[str] | None = None
     status: int = 0  # how the killed process ended
-    memory: bool = False  # it gave up for want of memory
+    word: str = ""  # why it gave up by itself: "memory" or "links"
     killed_for: str = ""  # the keeper's reason
     used: int = 0
     reason: str = ""
@@ -218,7 +218,7 @@ class CellRun:
         (end.output,) = _texts(frame.values, 1)
         end.printed, end.omitted = frame.number("printed"), frame.number("omitted")
         end.status = frame.number("status", 1 << 16)
-        end.memory = frame.fields.get("memory") is True
+        end.word = frame.text("word", 8)
         self._node.hear_keeper()
         end.how = "rolled_back"
         self._end()

@@ -23,6 +23,7 @@ from .zygote import Request
 
 OPEN_SECONDS = 60.0
 CLOSE_SECONDS = 5.0
+KEEPER_SECONDS = 2.0
 _SMALL_FRAME = 4 << 20  # what a checkpoint may say
 
 
@@ -56,7 +57,7 @@ class NodeProcesses:
             theirs.close()
             keepers.close()
         reader = FrameReader(max_header=_SMALL_FRAME, max_body=_SMALL_FRAME)
-        self._control = FrameChannel(control, reader, self._on_frame, self._on_lost)
+        self._control = FrameChannel(control, reader, self._on_frame, self._on_control_lost)
         self._orders = PacketChannel(orders, self._on_packet)
         self._control.send(pack("open", [list(spec.tools), list(spec.imports)], shown=spec.shown))
         try:
@@ -113,6 +114,13 @@ class NodeProcesses:
             raise ProtocolError(f"{frame.kind!r} while no cell runs")
         else:
             self.listener.on_frame(frame)
+
+    def _on_control_lost(self, reason: str) -> None:
+        """The keeper knows better how the worker has ended, and will say so."""
+        if reason or not self._opened.done():
+            self._on_lost(reason)
+        else:
+            asyncio.get_running_loop().call_later(KEEPER_SECONDS, self._on_lost, "the worker closed its channel")
 
     def _on_packet(self, data: bytes) -> None:
         if not data:

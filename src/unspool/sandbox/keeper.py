@@ -26,6 +26,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 CALM, HURRIED, IDLE = 0.1, 0.02, 1.0  # seconds between two samples
+FEW = 8  # processes
+OTHER_ENTRIES = 80  # more than /proc holds beside the pids
 _CREDENTIALS = struct.Struct("3i")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TREE = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
@@ -68,18 +70,33 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def kill_all(parent: int, spare: Collection[int] = ()) -> None:
-    """Kill all that descends from ``parent`` but ``spare``; what forks meanwhile does not get away."""
-    for attempt in range(400):
-        pids = [pid for pid in descendants(parent) if pid not in spare]
+def kill_all(group: int, spare: Collection[int] = ()) -> None:
+    """Kill all processes of the node but ``spare``. ``group``: their process group, where this is not
+    the first process of a pid namespace. Everything is stopped first, in one call that no fork
+    escapes: so a crowd of processes cannot outrun it, nor keep the processor from us."""
+    me = os.getpid()
+    if not any(pid not in spare for pid in descendants(me)):
+        return
+    _signal_node(group, signal.SIGSTOP)
+    for attempt in range(500):
+        pids = [pid for pid in descendants(me) if pid not in spare]
         if not pids:
-            return
-        for number in (signal.SIGSTOP, signal.SIGKILL) if attempt < 2 else (signal.SIGKILL,):
-            for pid in pids:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, number)
-        if attempt:
-            time.sleep(0.002)
+            break
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002 if attempt < 5 else 0.02)
+    for pid in spare:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def _signal_node(group: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        if os.getpid() == 1:
+            os.kill(-1, number)
+        elif os.getpgid(group) == group:
+            os.killpg(group, number)
 
 
 def resident(pids: Collection[int]) -> int:
@@ -109,6 +126,7 @@ class Keeper:
         self._orders = orders
         self._desk = desk
         self._limits = limits
+        self._group = worker
         self._repl = worker  # the process that stands for the REPL between cells; in a cell, its checkpoint
         self._cell = 0  # the number of the running cell
         self._runner = 0  # the process that runs it
@@ -116,7 +134,8 @@ class Keeper:
         self._checkpoint = 0
         self._waiting: list[tuple[str, int]] = []  # orders for a cell that has not registered yet
         self._listening = True
-        self._base: int | None = None
+        self._base = 0  # what the worker had before its first cell
+        self._samples = 0
         self._used = 0
         self._next_sample = time.monotonic() + CALM
 
@@ -158,10 +177,11 @@ class Keeper:
         elif kind in (b"R", b"D", b"T"):  # ready, done, taken over
             self._stop()
             self._repl = pid
-            if kind == b"R" and self._base is None:
-                self._base = resident([pid])
-            elif kind == b"T":
-                kill_all(os.getpid(), spare=[pid])
+            if kind == b"R":
+                self._base = self._base or resident([pid])
+            else:
+                kill_all(self._group, spare=[pid])  # what a cell starts ends with it
+                self._desk.send(b"ok")
         elif kind == b"K" and pid == self._runner:  # it may not send signals
             if self._checkpoint:
                 with contextlib.suppress(OSError):
@@ -219,28 +239,37 @@ class Keeper:
                 signal.pidfd_send_signal(self._handle, signal.SIGINT)
 
     def _kill_cell(self) -> None:
-        kill_all(os.getpid(), spare=[self._checkpoint] if self._checkpoint else [])
+        kill_all(self._group, spare=[self._checkpoint] if self._checkpoint else [])
 
     def _say(self, why: str, **more: int) -> None:
         with contextlib.suppress(OSError):  # the host may have gone
             self._orders.send(json.dumps({"why": why, "n": self._cell, **more}).encode())
 
     def _sample(self) -> float:
-        """Looks what the node uses, kills it over a limit; the seconds until the next look."""
+        """Looks what the node uses, kills it over a limit; the seconds until the next look.
+
+        First what is quickly had: while processes multiply, a close look at each would take seconds.
+        """
         limits = self._limits
+        if os.getpid() == 1 and (crowd := len(os.listdir("/proc")) - OTHER_ENTRIES) > limits.processes:
+            self._over("processes", crowd)
         pids = [pid for pid in descendants(os.getpid()) if pid != self._checkpoint]
         if len(pids) > limits.processes:
             self._over("processes", len(pids))
-        scratch = limits.measure_scratch()
-        if scratch > limits.scratch:
+        self._samples += 1
+        close = self._samples % (3 if len(pids) <= FEW else 30) == 0
+        if close and (scratch := limits.measure_scratch()) > limits.scratch:
             self._over("scratch", scratch)
-        used = limits.measure_memory(pids) - (self._base or 0)
+        used = sum(max(0, resident([pid]) - self._base) for pid in pids)
+        if close or used > limits.memory // 2:
+            used = limits.measure_memory(pids) - self._base
         if used > limits.memory:
             self._over("memory", used)
         growth, self._used = used - self._used, used
-        if not self._runner:
+        if not self._runner and len(pids) <= FEW:
             return IDLE
-        return HURRIED if used > limits.memory // 2 or used + 3 * growth > limits.memory else CALM
+        hurried = len(pids) > FEW or used > limits.memory // 2 or used + 3 * growth > limits.memory
+        return HURRIED if hurried else CALM
 
     def _over(self, why: str, used: int) -> None:
         self._say(why, used=used)
@@ -255,7 +284,7 @@ def run_keeper(orders: socket.socket, desk: socket.socket, worker: int, limits: 
     try:
         Keeper(orders, desk, worker, limits).serve(reader)
     finally:
-        kill_all(os.getpid())
+        kill_all(worker)
         with contextlib.suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)

@@ -194,12 +194,14 @@ class ProcessRepl:
     def _words(self, end: CellEnd) -> str:
         """Why a cell was killed."""
         limit = f"{self._memory / 1e6:,.0f} MB"
-        if end.killed_for == "memory" or end.memory:
+        if end.killed_for == "memory" or end.word == "memory":
             return f"killed for memory: the limit of the REPL is {limit}"
         if end.killed_for == "scratch":
             return f"killed for what it wrote to its folder: the limit is {SCRATCH >> 20} MB"
         if end.killed_for == "processes":
             return "killed for the number of its processes and threads"
+        if end.word == "links":
+            return "the cell has closed file descriptors that the REPL needs"
         if end.killed:
             return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt"
         if end.how == "lost" and end.reason.startswith(("the worker broke", "it could not")):

@@ -1192,6 +1192,7 @@ class Functions:
 
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 12
+BALLAST = 16 << 20
 _FUTURE = 0
 for _name in __future__.all_feature_names:
     _FUTURE |= getattr(__future__, _name).compiler_flag
@@ -1333,6 +1334,27 @@ def describe(error: BaseException, cell: str) -> Failure:
     return Failure(kind, message, cut("\n".join(lines), 8_000), line)
 
 
+class Reserve:
+    """Memory set aside, so that a cell that ran out of it can still be reported."""
+
+    def __init__(self) -> None:
+        self._memory: mmap.mmap | None = None
+
+    def take(self) -> bool:
+        """Whether there is as much again beside it: without that, the next cell would fail at once."""
+        try:
+            mmap.mmap(-1, 2 * BALLAST, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+            self._memory = self._memory or mmap.mmap(-1, BALLAST, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, MemoryError):
+            return False
+        return True
+
+    def drop(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+
 @dataclasses.dataclass(slots=True)
 class Ended:
     """How a cell ended."""
@@ -1348,6 +1370,7 @@ class Repl:
     def __init__(self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str]) -> None:
         self.screen = screen
         self.context = context
+        self.reserve = Reserve()
         self.interrupts = Interrupts()
         self.calls: Calls = cast(Calls, None)  # each cell has its own
         self.notes: list[str] = []
@@ -1464,6 +1487,7 @@ class Repl:
             self.note(f"exit was called{said}: the cell ended there; the REPL goes on")
             return
         if isinstance(error, MemoryError):
+            self.reserve.drop()
             ended.memory = True
         ended.outcome = "error"
         ended.failure = describe(error, name)
@@ -1588,9 +1612,6 @@ def load_pickle(fd: int) -> object:
             raise ContextLost(f"it cannot be read in the sandbox: {type(error).__name__}: {error}") from None
 
 
-BALLAST = 16 << 20
-
-
 class Worker:
     """The life of a worker: it waits for cells, and forks a checkpoint of itself before each."""
 
@@ -1600,20 +1621,19 @@ class Worker:
         self._frames = FrameReader()
         self._fds: list[int] = []
         self._channel: socket.socket | None = None
+        self._links: dict[int, int] = {}
         self._checkpoint = 0  # the pid of the process that this one falls back on
         self._ahead = True
         self._forking = False
         self._unguarded = False
-        self._ballast: mmap.mmap | None = None
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
         """A process that code in a cell forks off must not speak for the REPL."""
         if self._forking:
             return
-        for link in (self._control, self._desk, self._channel):
-            if link is not None:
-                link.close()
+        for link in self._own_links():
+            link.close()
 
     def serve(self, load: Callable[[], object]) -> NoReturn:
         """Opens the REPL and runs cells until the host goes. ``load`` makes the context."""
@@ -1629,7 +1649,8 @@ class Worker:
             why = f"the context cannot be handed over: {error}" if context else f"{type(error).__name__}: {error}"
             self._control.sendall(pack("failed", [why], context=context))
             os._exit(0)
-        self._take_ballast()
+        self._repl.reserve.take()
+        self._links = {link.fileno(): os.fstat(link.fileno()).st_ino for link in self._own_links()}
         self._tell(b"R 0")
         self._control.sendall(pack("ready"))
         while True:
@@ -1637,8 +1658,12 @@ class Worker:
             frame, fds = self._next_order()
             number = frame.number("n")
             self._repl.screen.cell = number
-            self._cell(number, socket.socket(fileno=fds[0]))
+            try:
+                self._cell(number, socket.socket(fileno=fds[0]))
+            except MemoryError:
+                self._give_up(b"memory")
             self._repl.screen.cell = 0
+            self._settle()
 
     def _next_order(self) -> tuple[Frame, list[int]]:
         while (frame := self._frames.next()) is None:
@@ -1678,16 +1703,35 @@ class Worker:
         ended = repl.run(number, source)
         if os.getpid() != pid:
             os._exit(0)  # a process that the cell has forked came to its end
-        if ended.memory:
-            self._drop_ballast()
         repl.finish(ended)
-        if ended.memory and not self._take_ballast() and self._checkpoint:
-            repl.screen.last_word(b"memory")
-            os._exit(1)
+        if ended.memory and not repl.reserve.take() and self._checkpoint:
+            self._give_up(b"memory")
+        if not self._linked():
+            self._give_up(b"links")
         self._report(number, ended)
         self._ahead = ended.outcome != "submitted"
         channel.close()
         self._channel = None
+
+    def _give_up(self, why: bytes) -> NoReturn:
+        """The checkpoint takes over, and tells why."""
+        self._repl.screen.last_word(why)
+        os._exit(1)
+
+    def _own_links(self) -> list[socket.socket]:
+        return [link for link in (self._control, self._desk, self._channel) if link is not None]
+
+    def _linked(self) -> bool:
+        """Whether code in the cell has left our own sockets alone."""
+        try:
+            return all(os.fstat(fd).st_ino == node for fd, node in self._links.items())
+        except OSError:
+            return False
+
+    def _settle(self) -> None:
+        """The keeper ends what the cell has left running; only then may this process fork again."""
+        if self._desk is not None and not self._desk.recv(16):
+            os._exit(0)
 
     def _report(self, number: int, ended: Ended) -> None:
         repl = self._repl
@@ -1759,22 +1803,9 @@ class Worker:
         word = screen.last_word()
         output, printed, omitted = screen.take()
         self._tell(b"T %d" % number)
+        self._settle()
         frame = pack(
-            "rolled_back", [output], n=number, status=status, memory=word == b"memory",
+            "rolled_back", [output], n=number, status=status, word=word.decode("ascii", "replace"),
             printed=printed, omitted=omitted,
         )  # fmt: skip
         self._control.sendall(frame)
-
-    def _take_ballast(self) -> bool:
-        """Memory set aside, so that a cell that ran out of it can still be reported."""
-        if self._ballast is None:
-            try:
-                self._ballast = mmap.mmap(-1, BALLAST, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            except (OSError, MemoryError):
-                return False
-        return True
-
-    def _drop_ballast(self) -> None:
-        if self._ballast is not None:
-            self._ballast.close()
-            self._ballast = None

@@ -45,6 +45,8 @@ typing unicodedata unittest.mock urllib.parse uuid warnings weakref xml.etree.El
 zlib zoneinfo numpy pandas pyarrow
 """.split()
 
+MAX_PROCESSES = 32  # of one node; what is more than a handful is a mistake that multiplies
+
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -189,6 +191,9 @@ def run_node(request: Request, fds: list[int], *, hardened: bool, zero_copy: boo
     control, orders, context = fds
     prctl = ctypes.CDLL(None).prctl
     prctl(_SET_CHILD_SUBREAPER, 1)
+    # A session each for keeper and worker: the scheduler shares the processor between sessions
+    # (autogroups), so that a crowd in the worker's cannot starve the one that has to end it.
+    os.setsid()
     if os.getpid() != 1:  # else the kernel ends all that is inside
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         prctl(_SET_PDEATHSIG, signal.SIGTERM)
@@ -200,6 +205,7 @@ def run_node(request: Request, fds: list[int], *, hardened: bool, zero_copy: boo
     if not pid:
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.setsid()
             ours.close()
             os.close(orders)
             run_worker(request, control, theirs, context, scratch, hardened=hardened, zero_copy=zero_copy)
@@ -238,7 +244,7 @@ def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, 
     return keeper.Limits(
         memory=request["memory"] + request["mapped"],
         scratch=request["scratch"],
-        processes=linux.MAX_TASKS,
+        processes=MAX_PROCESSES,
         measure_memory=memory,
         measure_scratch=(lambda: 0) if in_memory else (lambda: linux.scratch_bytes(scratch)),
     )
