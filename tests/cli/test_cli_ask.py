@@ -122,7 +122,7 @@ def test_nothing_piped_is_an_error_that_says_what_to_do(make_cli: MakeCli) -> No
         (["ask", "?", "a.txt", "--nonsense"], "--nonsense"),
         (["ask", "?", "a.txt", "--max-turns", "0"], "--max-turns"),
         (["ask", "?", "a.txt", "--seconds", "-1"], "seconds"),
-        (["ask", "  ", "a.txt"], "question"),
+        (["ask", "  ", "a.txt"], "QUESTION is empty"),
         (["ask", "?", "a.txt", "--model", "nonsense"], "nonsense"),
         (["frobnicate"], "frobnicate"),
     ],
