@@ -126,6 +126,22 @@ def _finite(value: float) -> object:
     return value if math.isfinite(value) else {"f": repr(value)}
 
 
+class _Series(Protocol):
+    dtype: object
+
+    def tolist(self) -> list[object]: ...
+
+    def isna(self) -> Iterable[bool]: ...
+
+
+def _column(series: _Series) -> list[object]:
+    """The cells of a pandas column; what is missing is None, but for floats, where it is nan."""
+    cells = series.tolist()
+    if getattr(series.dtype, "kind", "O") == "f":
+        return cells
+    return [None if missing else cell for cell, missing in zip(cells, series.isna(), strict=True)]
+
+
 def _unpack_once(value: object) -> object:
     """Values of known libraries and classes as plain data; ``NotImplemented`` for all others."""
     if isinstance(value, enum.Enum):
@@ -144,9 +160,13 @@ def _unpack_once(value: object) -> object:
         if isinstance(value, pandas.DataFrame):
             named = any(name is not None for name in value.index.names)
             plain = not named and pandas.api.types.is_integer_dtype(value.index.dtype)
-            return (value if plain else value.reset_index()).to_dict("records")
+            frame = value if plain else value.reset_index()
+            columns = [_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
+            return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
         if isinstance(value, pandas.Series):
-            return value.to_list() if isinstance(value.index, pandas.RangeIndex) else value.to_dict()
+            column = _column(value)
+            ranged = isinstance(value.index, pandas.RangeIndex)
+            return column if ranged else dict(zip(value.index, column, strict=True))
         if isinstance(value, pandas.Index | pandas.Categorical):
             return value.tolist()
         if isinstance(value, pandas.Timestamp):
@@ -279,11 +299,11 @@ class Encoder:
                 raise TypeError(f"this is nested deeper than {MAX_DEPTH} levels; flatten it")
             return self.value(simple, depth + 1, key)
         if isinstance(value, datetime.datetime):
-            return {"dt": value.isoformat()}
+            return {"dt1" if value.fold else "dt": value.isoformat()}
         if isinstance(value, datetime.date):
             return {"da": value.isoformat()}
         if isinstance(value, datetime.time):
-            return {"ti": value.isoformat()}
+            return {"ti1" if value.fold else "ti": value.isoformat()}
         if isinstance(value, datetime.timedelta):
             return {"td": [value.days, value.seconds, value.microseconds]}
         if isinstance(value, decimal.Decimal):
@@ -435,12 +455,12 @@ class Decoder:
             if number.is_finite() and abs(number.adjusted()) > 100_000:
                 raise ProtocolError("a Decimal is too large")
             return number
-        if tag == "dt":
-            return datetime.datetime.fromisoformat(inner)
+        if tag in ("dt", "dt1"):
+            return datetime.datetime.fromisoformat(inner).replace(fold=len(tag) - 2)
         if tag == "da":
             return datetime.date.fromisoformat(inner)
-        if tag == "ti":
-            return datetime.time.fromisoformat(inner)
+        if tag in ("ti", "ti1"):
+            return datetime.time.fromisoformat(inner).replace(fold=len(tag) - 2)
         raise ProtocolError(f"no value is tagged {tag[:20]!r}")
 
 
@@ -1367,10 +1387,12 @@ class Ended:
 class Repl:
     """The namespace of one node and what runs cells in it."""
 
-    def __init__(self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str]) -> None:
+    def __init__(
+        self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str], reserve: Reserve
+    ) -> None:
         self.screen = screen
         self.context = context
-        self.reserve = Reserve()
+        self.reserve = reserve
         self.interrupts = Interrupts()
         self.calls: Calls = cast(Calls, None)  # each cell has its own
         self.notes: list[str] = []
@@ -1573,7 +1595,7 @@ class Repl:
         sys.modules["__main__"] = self._module
 
     def _thread_failed(self, args: threading.ExceptHookArgs) -> None:
-        if args.exc_value is not None and args.exc_type is not SystemExit:
+        if args.exc_value is not None and not isinstance(args.exc_value, SystemExit | Submitted):
             sys.stderr.write(f"in a thread: {describe(args.exc_value, '').traceback}\n")
 
 
@@ -1642,14 +1664,16 @@ class Worker:
         tools, imports = cast("list[list[str]]", frame.values)
         screen = Screen(shown)
         screen.attach()
+        reserve = Reserve()
+        reserve.take()
         try:
-            self._repl = Repl(screen, load(), tools, imports)
+            self._repl = Repl(screen, load(), tools, imports, reserve)
         except Exception as error:
+            reserve.drop()
             context = isinstance(error, ContextLost)
             why = f"the context cannot be handed over: {error}" if context else f"{type(error).__name__}: {error}"
             self._control.sendall(pack("failed", [why], context=context))
             os._exit(0)
-        self._repl.reserve.take()
         self._links = {link.fileno(): os.fstat(link.fileno()).st_ino for link in self._own_links()}
         self._tell(b"R 0")
         self._control.sendall(pack("ready"))
