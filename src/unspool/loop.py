@@ -205,7 +205,7 @@ class NodeLoop:
                 ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
             )
             result = await repl.execute(cell.code, seconds=self.scope.limits.cell_seconds)
-            repairs = (f"repaired before it ran: {repair}" for repair in cell.repairs)
+            repairs = (f"about the code: {repair}" for repair in cell.repairs)
             notes = (*repairs, *result.notes, *self._take_notes())
             self.scope.log.emit(
                 ev.CellEnded(
