@@ -115,6 +115,8 @@ class Limits:
     memory: int
     scratch: int
     processes: int
+    tasks: int  # processes and threads
+    count_tasks: Callable[[Collection[int]], int]
     measure_memory: Callable[[Collection[int]], int]
     measure_scratch: Callable[[], int]
 
@@ -256,6 +258,8 @@ class Keeper:
         pids = [pid for pid in descendants(os.getpid()) if pid != self._checkpoint]
         if len(pids) > limits.processes:
             self._over("processes", len(pids))
+        elif (tasks := limits.count_tasks(pids)) > limits.tasks:
+            self._over("processes", tasks)
         self._samples += 1
         close = self._samples % (3 if len(pids) <= FEW else 30) == 0
         if close and (scratch := limits.measure_scratch()) > limits.scratch:

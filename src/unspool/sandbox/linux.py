@@ -219,6 +219,9 @@ def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped
     os.chdir(scratch)
     for name in ("HOME", "TMPDIR", "PWD"):
         os.environ[name] = scratch
+    import tempfile
+
+    tempfile.tempdir = None  # it remembers where files of the zygote would go
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)  # its own group, which the keeper can kill as a whole
     _identity.become(owner.st_uid, owner.st_gid)

@@ -215,8 +215,9 @@ def run_node(request: Request, fds: list[int], *, hardened: bool, zero_copy: boo
     os.close(control)
     os.close(context)
     limits = _limits(request, scratch, hardened, (info.st_dev, info.st_ino))
+    host = socket.socket(fileno=orders)  # stays open until all is removed: the host waits for its end
     try:
-        keeper.run_keeper(socket.socket(fileno=orders), ours, pid, limits)
+        keeper.run_keeper(host, ours, pid, limits)
     finally:
         _remove_scratch(scratch, hardened)
 
@@ -245,6 +246,8 @@ def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, 
         memory=request["memory"] + request["mapped"],
         scratch=request["scratch"],
         processes=MAX_PROCESSES,
+        tasks=linux.MAX_TASKS,
+        count_tasks=linux.node_tasks,
         measure_memory=memory,
         measure_scratch=(lambda: 0) if in_memory else (lambda: linux.scratch_bytes(scratch)),
     )
@@ -280,6 +283,9 @@ def _limit_plainly(scratch: str, memory: int) -> None:
     os.chdir(scratch)
     for name in ("HOME", "TMPDIR", "PWD"):
         os.environ[name] = scratch
+    import tempfile
+
+    tempfile.tempdir = None  # it remembers where files of the zygote would go
     with open("/proc/self/statm", "rb") as file:
         now = int(file.read().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (now + memory, now + memory))
