@@ -70,6 +70,7 @@ Opener = Callable[..., Awaitable[Session]]
 def sandboxes() -> Iterator[Mapping[str, ProcessSandbox]]:
     """One sandbox of each kind: their zygotes stay warm between tests."""
     made = {name: ProcessSandbox(name) for name in ("process", "none")}
+    made["landlock"] = ProcessSandbox("process", namespaces=False)
     yield made
 
     async def close() -> None:

@@ -95,7 +95,7 @@ async def test_ten_crashes_in_a_row(repl: Session) -> None:
     await _as_before(repl)
 
 
-@pytest.mark.parametrize("kind", ["process", "none"])
+@pytest.mark.parametrize("kind", ["landlock", "none"])
 async def test_both_kinds_roll_back(open_repl: Opener, kind: str) -> None:
     repl = await open_repl(kind=kind)
     await _prepared(repl)

@@ -19,7 +19,7 @@ from unspool.sandbox.worker import MAX_DEPTH, PREFIX, FailedCall, Frame, FrameRe
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=400)
 zones = st.one_of(st.none(), st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)).map(lambda d: dt.timezone(dt.timedelta(seconds=d.total_seconds() // 1))))
 scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.integers(-(10**4000), 10**4000), st.floats(allow_nan=False), any_text,
+    st.none(), st.booleans(), st.integers(), st.integers(0, 4_000).map(lambda n: -(10**n)), st.floats(allow_nan=False), any_text,
     st.binary(max_size=400), st.datetimes(timezones=zones), st.dates(), st.times(timezones=zones), st.timedeltas(),
     st.decimals(allow_nan=False, allow_infinity=True), st.complex_numbers(allow_nan=False),
     st.builds(FailedCall, st.sampled_from(["timeout", "server"]), any_text),
@@ -56,7 +56,7 @@ def same(a: object, b: object) -> bool:
 
 
 @given(st.lists(values, max_size=3), st.integers(1, 50))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_values_round_trip(items: list[object], step: int) -> None:
     frame = read(pack("x", items, id=5), step)
     assert frame.kind == "x"
@@ -90,7 +90,7 @@ nodes = st.recursive(
 
 
 @given(nodes, st.lists(st.one_of(st.integers(-2, 40), nodes), max_size=4), st.binary(max_size=60))
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 @example({"S": [[1]]}, [], b"")
 @example({"d": [1]}, [], b"")
 @example([{"s": 0}, {"s": 0}], [1], b"a")
@@ -153,7 +153,7 @@ def test_a_frame_that_is_announced_too_large_is_refused_at_once() -> None:
 def test_colliding_keys_do_not_take_quadratic_time() -> None:
     modulus = sys.hash_info.modulus
     for build in (lambda ks: {"S": ks}, lambda ks: {"d": [x for k in ks for x in (k, 0)]}, lambda ks: {"F": [{"t": [k]} for k in ks]}):
-        node = build([{"i": hex(modulus * i)} for i in range(1, 60_000)])
+        node = build([{"i": hex(modulus * i)} for i in range(1, 40_000)])
         started = time.process_time()
         with pytest.raises(ProtocolError, match="collide"):
             worker.unpack(json.dumps({"t": "x", "s": [], "v": [node]}).encode(), memoryview(b""))
@@ -171,8 +171,8 @@ def test_depth_is_the_same_on_both_sides() -> None:
 
 def test_a_dag_does_not_explode() -> None:
     value: object = "x"
-    for _ in range(40):
-        value = [value] * 10
+    for _ in range(30):
+        value = [value] * 100
     with pytest.raises(TypeError, match="items"):
         pack("x", [value])
 

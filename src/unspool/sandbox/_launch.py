@@ -142,9 +142,12 @@ def zygote(kind: Kind) -> Zygote:
         raise SandboxUnavailable(f"the process sandbox needs Linux and a Python executable; {ADVICE}")
     key = os.getpid(), kind
     with _lock:
-        if key not in _zygotes or not _zygotes[key].alive:
-            _zygotes[key] = Zygote(kind)
-        return _zygotes[key]
+        known = _zygotes.get(key)
+        if known is None or not known.alive:
+            if known is not None:
+                known.close()
+            known = _zygotes[key] = Zygote(kind)
+        return known
 
 
 def use(kind: Kind) -> None:

@@ -973,25 +973,22 @@ def _size(value: object) -> str:
 
 
 def _line_window(text: str, start: int, end: int, window: int) -> tuple[int, int]:
-    """The part of ``text`` to show around a match: as many whole lines as the window holds.
+    """The part of ``text`` to show around a match.
 
-    The line of the match is whole where it is not longer than the window; a longer one is cut.
+    A line that is not longer than the window is shown whole, with as many whole lines on each side
+    as fit into what the window has left; of a longer line, ``window`` characters on each side.
     """
-    low, high = max(0, start - window), min(len(text), end + window)
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
     last = len(text) if last < 0 else last
-    whole = last - first <= window
-    if first >= low:
-        above = text.find("\n", max(0, low - 1), first) + 1 if low else 0
-        low = above if 0 < above <= first or not low else first
-    elif whole:
-        low = first
-    if last <= high:
-        below = text.rfind("\n", last, high + 1) if high < len(text) else high
-        high = below if below >= last else last
-    elif whole:
-        high = last
+    room = window - (last - first)
+    if room < 0:
+        return max(first, start - window), min(last, end + window)
+    low, high = max(0, first - room), min(len(text), last + room)
+    if low:
+        low = text.find("\n", low - 1, first) + 1  # the line before ends at first - 1, so it is found
+    if high < len(text):
+        high = text.rfind("\n", last, high + 1)
     return low, high
 
 
@@ -1674,7 +1671,6 @@ class Worker:
             why = f"the context cannot be handed over: {error}" if context else f"{type(error).__name__}: {error}"
             self._control.sendall(pack("failed", [why], context=context))
             os._exit(0)
-        self._links = {link.fileno(): os.fstat(link.fileno()).st_ino for link in self._own_links()}
         self._tell(b"R 0")
         self._control.sendall(pack("ready"))
         while True:
@@ -1722,6 +1718,7 @@ class Worker:
         pid = os.getpid()
         repl.interrupts.install()
         self._channel = channel
+        self._links = {link.fileno(): os.fstat(link.fileno()).st_ino for link in self._own_links()}
         repl.calls = Calls(channel, repl.interrupts)
         source = cast(str, repl.calls.receive().values[0])
         ended = repl.run(number, source)
@@ -1779,6 +1776,8 @@ class Worker:
             return
         try:
             os.kill(checkpoint, signal.SIGKILL)
+        except ProcessLookupError:  # the cell has killed it
+            return
         except PermissionError:  # signals are refused here: the keeper does it
             assert self._desk is not None
             self._tell(b"K 0")

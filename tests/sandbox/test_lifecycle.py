@@ -1,0 +1,322 @@
+"""Processes: what is opened is closed, two nodes do not meet, and nothing outlives its host."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from unspool.errors import ConfigError, SandboxLost
+from unspool.sandbox import _launch
+from unspool.sandbox.process import ProcessSandbox
+from unspool.sandbox.protocol import HostReply, ReplSpec
+
+from .conftest import Host, Opener, Session
+
+SRC = str(Path(__file__).parents[2] / "src")
+
+
+def processes() -> Iterator[tuple[int, int, str]]:
+    """(pid, parent, state) of everything on this machine."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            yield int(name), int(fields[1]), fields[0]
+
+
+def below(pid: int) -> set[int]:
+    """Living descendants of a process."""
+    table = [(p, parent) for p, parent, state in processes() if state not in "ZX"]
+    found: set[int] = set()
+    todo = [pid]
+    while todo:
+        parent = todo.pop()
+        children = {p for p, q in table if q == parent} - found
+        found |= children
+        todo += children
+    return found
+
+
+async def settled(check: Callable[[], bool], seconds: float = 15.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.05)
+    return True
+
+
+async def on_call(call: object) -> HostReply:
+    return HostReply()
+
+
+async def test_two_nodes_at_once_share_nothing(open_repl: Opener) -> None:
+    a, b = await asyncio.gather(open_repl("a"), open_repl("b"))
+
+    async def work(session: Session, name: str) -> list[str]:
+        shown = []
+        for i in range(8):
+            shown.append(await session.show(f"import os, time\nmine = '{name}{i}'\nopen('{name}', 'a').write('x')\nprint(mine); time.sleep(0.01); print(sorted(os.listdir('.')))"))
+        return shown
+
+    ours, theirs = await asyncio.gather(work(a, "a"), work(b, "b"))
+    assert ours == [f"a{i}\n['a']" for i in range(8)]
+    assert theirs == [f"b{i}\n['b']" for i in range(8)]
+    await a.show("import random, builtins\nbuiltins.leak = 1\nrandom.leak = 1")
+    assert await b.show("import random, builtins\nhasattr(random, 'leak'), hasattr(builtins, 'leak'), 'mine' in globals()") == "(False, False, True)"
+    assert await a.show("random.random()") != await b.show("random.random()")
+    assert await a.show("context, os.getcwd() != ''") == "('a', True)"
+
+
+async def test_cells_of_one_node_wait_for_each_other(repl: Session) -> None:
+    await repl.show("log = []")
+    await asyncio.gather(*[repl.show(f"import time\nlog.append('in'); time.sleep(0.02); log.append('out')") for _ in range(4)])
+    assert await repl.show("log == ['in', 'out'] * 4") == "True"
+
+
+async def test_nothing_is_left_of_many_cells_and_nodes(sandboxes: Mapping[str, ProcessSandbox], open_repl: Opener) -> None:
+    for _ in range(2):
+        warm = await open_repl()
+        await warm.show("1")
+        await warm.repl.close()
+    me = os.getpid()
+    await asyncio.sleep(0.3)
+    before, files = below(me), set(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        session = await open_repl("x" * 10_000)
+        await session.show("len(context)")
+        await session.repl.close()
+        await session.repl.close()
+    session = await open_repl()
+    for i in range(300):
+        assert await session.show(f"{i}") == str(i)
+    assert len(below(me)) <= len(before) + 6
+    assert await session.show("import os; len(os.listdir('/dev/fd')) if os.path.exists('/dev/fd') else 0") is not None
+    await session.repl.close()
+    assert await settled(lambda: len(below(me)) <= len(before)), below(me) - before
+    assert len(set(os.listdir("/proc/self/fd"))) <= len(files)
+
+
+@pytest.mark.parametrize("kind", ["process", "none"])
+async def test_closing_a_sandbox_ends_its_zygote(kind: str) -> None:
+    code = f"""
+import asyncio, os, sys
+sys.path.insert(0, {SRC!r})
+from unspool.sandbox.process import ProcessSandbox
+from unspool.sandbox.protocol import HostReply, ReplSpec
+async def on_call(call): return HostReply()
+async def main():
+    for _ in range(2):
+        sandbox = ProcessSandbox({kind!r})
+        repls = [await sandbox.open(ReplSpec("x"), on_call) for _ in range(2)]
+        print((await repls[0].execute("context", seconds=20)).output.strip())
+        await sandbox.close()
+        await sandbox.close()
+    children = open(f"/proc/self/task/{{os.getpid()}}/children").read().split()
+    print("left:", children)
+asyncio.run(main())
+"""
+    done = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split("\n")[:3] == ["'x'", "'x'", "left: []"], done.stderr
+
+
+HOSTED = """
+import asyncio, sys
+sys.path.insert(0, {src!r})
+from unspool.sandbox.process import ProcessSandbox
+from unspool.sandbox.protocol import HostReply, ReplSpec
+async def on_call(call): return HostReply()
+async def main():
+    sandbox = ProcessSandbox({made})
+    idle = await sandbox.open(ReplSpec("x"), on_call)
+    await idle.execute("1", seconds=20)
+    busy = await sandbox.open(ReplSpec("x"), on_call)
+    running = asyncio.create_task(busy.execute({cell!r}, seconds=600))
+    await asyncio.sleep(0.3)
+    print("ready", flush=True)
+    await running
+asyncio.run(main())
+"""
+CELL = "import os, signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nif os.fork(): pass\nwhile True: pass"
+
+
+@pytest.mark.parametrize("kind", ["process", "landlock", "none"])
+async def test_a_killed_host_leaves_no_process(kind: str) -> None:
+    made = "'process', namespaces=False" if kind == "landlock" else repr(kind)
+    code = HOSTED.format(src=SRC, made=made, cell=CELL)
+    host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert host.stdout is not None
+    assert (await asyncio.to_thread(host.stdout.readline)) == b"ready\n"
+    family = below(host.pid)
+    assert len(family) >= 5
+    starts = {pid: Path(f"/proc/{pid}/stat").read_text().split()[21] for pid in family}
+    host.send_signal(signal.SIGKILL)
+    host.wait()
+    host.stdout.close()
+
+    def gone() -> bool:
+        return not any(pid in starts and _started(pid) == starts[pid] for pid, _, state in processes() if state not in "ZX")
+
+    assert await settled(gone), [p for p in processes() if p[0] in family]
+
+
+def _started(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[21]
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize("kind", ["process", "none"])
+async def test_a_zygote_that_dies_is_started_again(kind: str) -> None:
+    sandbox = ProcessSandbox(kind)
+    try:
+        repl = await sandbox.open(ReplSpec("kept context"), on_call)
+        await repl.execute("x = 1", seconds=20)
+        zygote = _launch.zygote(sandbox.kind)
+        assert zygote.pid is not None
+        os.kill(zygote.pid, signal.SIGKILL)
+        assert await settled(lambda: not zygote.alive)
+        other = await sandbox.open(ReplSpec("new"), on_call)
+        assert (await other.execute("context", seconds=20)).output == "'new'\n"
+        assert await settled(lambda: repl._node is None or repl._node.lost is not None)
+        result = await repl.execute("context, 'x' in globals()", seconds=20)
+        assert result.output == "('kept context', False)\n"
+        assert any("began anew" in note and "x" in note for note in result.notes)
+    finally:
+        await sandbox.close()
+
+
+async def test_closing_while_a_cell_runs(open_repl: Opener) -> None:
+    session = await open_repl()
+    running = asyncio.create_task(session.run("while True: pass", seconds=600))
+    await asyncio.sleep(0.2)
+    await session.repl.close()
+    with pytest.raises(SandboxLost):
+        await running
+    with pytest.raises(SandboxLost):
+        await session.run("1")
+
+
+async def test_many_open_at_once(open_repl: Opener) -> None:
+    sessions = await asyncio.gather(*[open_repl(f"c{i}") for i in range(8)])
+    shown = await asyncio.gather(*[session.show("context") for session in sessions])
+    assert shown == [f"'c{i}'" for i in range(8)]
+
+
+async def test_an_open_that_is_cancelled_leaves_nothing(sandboxes: Mapping[str, ProcessSandbox], open_repl: Opener) -> None:
+    await (await open_repl()).repl.close()
+    await asyncio.sleep(0.2)
+    before = below(os.getpid())
+    for delay in (0.0, 0.001, 0.004):
+        task = asyncio.create_task(sandboxes["process"].open(ReplSpec("x"), on_call))
+        await asyncio.sleep(delay)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if not task.cancelled():
+            await task.result().close()
+    assert await settled(lambda: len(below(os.getpid())) <= len(before))
+
+
+async def test_in_several_loops_and_threads_one_zygote(sandboxes: Mapping[str, ProcessSandbox]) -> None:
+    def in_a_thread(text: str) -> str:
+        async def main() -> str:
+            repl = await sandboxes["process"].open(ReplSpec(text), on_call)
+            try:
+                return (await repl.execute("context", seconds=20)).output
+            finally:
+                await repl.close()
+
+        return asyncio.run(main())
+
+    shown = await asyncio.gather(*[asyncio.to_thread(in_a_thread, str(i)) for i in range(3)])
+    assert shown == [f"'{i}'\n" for i in range(3)]
+
+
+def test_an_unknown_name_is_a_config_error() -> None:
+    with pytest.raises(ConfigError, match="process"):
+        ProcessSandbox("docker")
+
+
+async def test_the_environment_is_a_fixed_list(open_repl: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNSPOOL_TEST_SECRET", "s3cret")
+    for kind in ("process", "none"):
+        repl = await open_repl(kind=kind)
+        shown = await repl.show("import os\nprint(sorted(os.environ), 's3cret' in str(os.environ))")
+        assert "UNSPOOL_TEST_SECRET" not in shown
+        assert shown.endswith("False")
+        assert await repl.show("os.environ['HOME'] == os.getcwd(), hash('a') == hash('a')") == "(True, True)"
+    one, two = await open_repl(), await open_repl()
+    assert await one.show("hash('order')") == await two.show("hash('order')")
+
+
+HOSTILE_CELLS = {
+    "garbage on its channel": "w._channel.sendall(b'\\xff' * 1000)",
+    "a giant announcement": "import struct; w._channel.sendall(struct.pack('<IQ', 2**31, 2**62))",
+    "an end with a wrong shape": "w._channel.sendall(worker.pack('end', [1], n=1, outcome='ok', printed=0, omitted=0))",
+    "an end with a wrong outcome": "w._channel.sendall(worker.pack('end', ['', None, [], []], n=1, outcome='great', printed=0, omitted=0))",
+    "an end with a negative number": "w._channel.sendall(worker.pack('end', ['', None, [], []], n=1, outcome='ok', printed=-5, omitted=0))",
+    "an unknown kind": "w._channel.sendall(worker.pack('pwn'))",
+    "a call without arguments": "w._channel.sendall(worker.pack('call', [], id=1, name='x'))",
+    "a call with a bad id": "w._channel.sendall(worker.pack('call', [{}], id=-1, name='x'))",
+    "a call with odd keys": "w._channel.sendall(worker.pack('call', [{1: 2}], id=1, name='x'))",
+    "a failure of no kind": "w._channel.sendall(worker.pack('call', [worker.FailedCall('pwn', 'x'), {}], id=1, name='x'))",
+    "a forged roll-back": "w._control.sendall(worker.pack('rolled_back', ['x'], n=99, status=0, word='', printed=0, omitted=0))",
+    "garbage on the node's channel": "w._control.sendall(b'\\0' * 99)",
+    "the channel closed": "w._channel.close()",
+    "the node's channel closed": "w._control.close()",
+    "the keeper's desk closed": "w._desk.close()",
+    "lies to the keeper": "[w._desk.send(m) for m in (b'D 1', b'C 7', b'T 9', b'K 0', b'? x', b'\\xff', b'C 99999999999999999999')]",
+}
+FIND = "import gc, sys\nworker = sys.modules['worker']\nw = next(o for o in gc.get_objects() if type(o).__name__ == 'Worker')\n"
+
+
+@pytest.mark.parametrize("name", HOSTILE_CELLS)
+async def test_a_hostile_worker_ruins_itself_alone(open_repl: Opener, name: str) -> None:
+    """Whatever it sends, the host gets a result or SandboxLost in bounded time, and can go on."""
+    other = await open_repl("other")
+    repl = await open_repl("mine", host=Host(x=lambda call: 1))
+    started = time.monotonic()
+    result = await repl.run(FIND + HOSTILE_CELLS[name] + "\nimport time; time.sleep(0.1)", seconds=1)
+    assert time.monotonic() - started < 12
+    assert result.outcome in ("ok", "error", "rolled_back", "restarted", "interrupted")
+    assert await repl.show("context", seconds=3) == "'mine'"
+    assert await other.show("context") == "'other'"
+
+
+async def test_a_forged_end_does_not_free_the_cell(open_repl: Opener) -> None:
+    repl = await open_repl("mine")
+    forged = "w._channel.sendall(worker.pack('end', ['forged', None, [], []], n=1, outcome='ok', printed=6, omitted=0))"
+    result = await repl.run(FIND + forged + "\nwhile True: pass", seconds=1)
+    assert result.output == "forged"
+    result = await repl.run("context", seconds=0.5)
+    assert result.outcome in ("restarted", "rolled_back")
+    assert await repl.show("context") == "'mine'"
+
+
+async def test_a_flood_of_calls_does_not_make_the_host_grow(open_repl: Opener) -> None:
+    gate = asyncio.Event()
+
+    async def wait(call: object) -> None:
+        await gate.wait()
+
+    host = Host(x=wait)
+    repl = await open_repl(host=host)
+    flood = "f = worker.pack('call', ['a' * 10_000, {}], id=0, name='x')\nimport itertools\nfor i in itertools.count(1):\n    w._channel.sendall(worker.pack('call', ['a' * 10_000, {}], id=i, name='x'))"
+    running = asyncio.create_task(repl.run(FIND + flood, seconds=1))
+    await asyncio.sleep(2)
+    assert len(host.calls) <= 600
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await repl.show("1") == "1"
