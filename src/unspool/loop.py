@@ -21,7 +21,7 @@ import asyncio
 from collections.abc import Sequence
 
 from . import events as ev
-from .cells import Found, find_cells
+from .cells import Cell, Found, find_cells
 from .contexts import describe
 from .errors import ContextError, ModelError, SandboxError
 from .models.protocol import Message, ModelReply, ModelRequest
@@ -86,14 +86,14 @@ class NodeLoop:
         self.profile = scope.profile
         self.description = describe(task.context, head=self.profile.head, tail=self.profile.tail)
         self.api = ReplApi(scope, task)
-        self.history: list[Message] = self._first_messages()
+        self.history: list[Message] = []
         self.turn = 0
         self.cells = 0
         self.silent = 0
         self.last: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # codes and outputs
         self.repeated = False
 
-    def _first_messages(self) -> list[Message]:
+    def _first_messages(self, look: str) -> list[Message]:
         scope, task = self.scope, self.task
         first = First(
             query=task.query,
@@ -101,6 +101,7 @@ class NodeLoop:
             answer=task.answer.words,
             instructions=scope.instructions,
             tools=scope.tools.describe(),
+            look=look,
         )
         return [
             Message("system", self.profile.system),
@@ -132,6 +133,7 @@ class NodeLoop:
         reason = ""
         try:
             async with asyncio.timeout(deadline[0] if deadline else None):
+                self.history = self._first_messages(await self._first_look(repl))
                 await self._turns(repl)
         except TimeoutError:
             status, reason = "budget", f"{deadline[1] if deadline else 'a time limit'} is reached"
@@ -147,6 +149,14 @@ class NodeLoop:
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
         return await self._stopped(repl, status, reason)
 
+    async def _first_look(self, repl: Repl) -> str:
+        """What the profile's own look prints: turn 0, before the model is asked."""
+        if self.profile.look is None:
+            return ""
+        self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=0))
+        (shown,) = await self._run_cells(repl, [Cell(self.profile.look(self.task.query), "look", True)])
+        return shown.result.output.strip()
+
     async def _turns(self, repl: Repl) -> None:
         """Algorithm 1. Returns once an answer is accepted."""
         for turn in range(1, self.scope.limits.max_turns + 1):
@@ -154,7 +164,7 @@ class NodeLoop:
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
             reply = await self._ask()
             found = find_cells(reply.text, code=reply.code, thinking=reply.thinking)
-            shown = await self._run_cells(repl, found)
+            shown = await self._run_cells(repl, found.cells)
             if self.api.answers.accepted is not None:
                 return
             if self.scope.fatal is not None:
@@ -196,9 +206,9 @@ class NodeLoop:
         )
         return reply
 
-    async def _run_cells(self, repl: Repl, found: Found) -> list[Shown]:
+    async def _run_cells(self, repl: Repl, cells: Sequence[Cell]) -> list[Shown]:
         shown: list[Shown] = []
-        for cell in found.cells:
+        for cell in cells:
             self.cells += 1
             self.api.place.cell = self.cells
             self.scope.log.emit(

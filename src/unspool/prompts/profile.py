@@ -34,10 +34,12 @@ class First:
     answer: str = ""  # the wanted type in words, or nothing
     instructions: str = ""  # the user's own
     tools: str = ""  # signatures and first lines of the user's tools
+    look: str = ""  # what the profile's first look printed
 
 
 FirstMessage = Callable[[First], str]
 LabelMessages = Callable[[str, Sequence[str], Sequence[tuple[str, str]]], tuple[Message, ...]]
+Look = Callable[[str], str]
 Nudge = Callable[[str], str]
 CheckAnswer = Callable[[str, object, int, int], str | None]
 
@@ -51,6 +53,8 @@ def first_message(first: First) -> str:
         parts.append(first.instructions)
     if first.answer:
         parts.append(f"The answer must be: {first.answer}")
+    if first.look:
+        parts.append(first.look)
     parts.append(f"The question:\n{first.query}")
     return "\n\n".join(parts)
 
@@ -91,6 +95,7 @@ class Profile:
     sampling: Sampling = Sampling()
     first: FirstMessage = first_message
     label: LabelMessages = label_messages
+    look: Look | None = None  # (query) -> code for a first look, run before the first reply
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls, turn) -> reason to refuse once
 
