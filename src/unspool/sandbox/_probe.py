@@ -5,24 +5,27 @@ standard input; prints one JSON object: ``{"unavailable": why}``, or ``tier``, `
 ``uid``, ``uid_reason``, ``status`` (of the worker, seen from its keeper) and ``tried`` (per
 protection, what was refused and what got through). Standard library only.
 
-An attempt is refused when it raises ``OSError`` or ``MemoryError``. Whatever else it does counts
-as got through, so a probe that is itself broken never looks like a protection.
+An attempt is refused when it gets one of the errors that a refusal gives, :data:`_REFUSED`. Whatever
+else happens counts as got through, so a probe that is itself broken never looks like a protection.
+No attempt does harm where it works: it goes for what the host prepared or for what does not exist.
 
->>> _attempt(lambda: open("/no/such/file"))
+>>> _attempt(lambda: open("/no/such/file"), {errno.ENOENT})
 ''
->>> _attempt(lambda: 7)
+>>> _attempt(lambda: open("/no/such/file"), {errno.EPERM})
+'ENOENT, which is no refusal'
+>>> _attempt(lambda: 7, {errno.EPERM})
 'it worked'
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
-import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING or __package__:
@@ -35,13 +38,21 @@ else:
 Attempt = Callable[[], object]
 _MEMORY = 64 << 20
 _SCRATCH = 4 << 20
+_NOWHERE = b"/unspool-nowhere/nothing"
+_DENIED = frozenset({errno.EPERM, errno.EACCES, errno.ENOSYS})
+_NOT_THERE = frozenset({errno.ENOENT, errno.ESRCH, errno.EROFS, errno.EXDEV})  # in a world of its own
+_REFUSED: Mapping[str, frozenset[int]] = {
+    "memory": frozenset({errno.ENOMEM}),
+    "forks": frozenset({errno.EAGAIN}),
+    "scratch": frozenset({errno.ENOSPC, errno.EDQUOT}),
+}
 
 
 class Facts(TypedDict):
     """What the host prepared for the probes to go for."""
 
     allow_namespaces: bool
-    secret_file: str  # readable by everyone, not granted
+    secret_file: str  # everyone may read and write it, and its folder; not granted
     host_pid: int
     host_port: int  # a server that listens on 127.0.0.1
     variables: list[str]  # names in the host's environment that do not belong in a worker's
@@ -68,32 +79,34 @@ def attempts(facts: Facts) -> Mapping[str, Mapping[str, Attempt]]:
         "writing": {
             "writing to a file of the host": lambda: open(secret, "ab").close(),
             "changing the mode of a file of the host": lambda: os.chmod(secret, 0o600),
-            "making a folder in /": lambda: os.mkdir("/unspool-doctor"),
-            "making a file in /tmp": lambda: open("/tmp/unspool-doctor", "xb").close(),
+            "making a folder beside it": lambda: os.mkdir(secret + "-folder"),
+            "making a file beside it": lambda: open(secret + "-file", "xb").close(),
             "changing the interpreter": lambda: open(os.__file__, "ab").close(),
         },
         "programs": {
             "running a program": lambda: os.execv(sys.executable, [sys.executable, "-c", ""]),
-            "running a shell": lambda: call("execve", b"/bin/sh\0", None, None),
+            "running a shell": lambda: call("execve", b"/bin/sh", None, None),
             "running a file in memory": lambda: call(
-                "execveat", os.memfd_create("x"), b"\0", None, None, 0x1000
+                "execveat", os.memfd_create("x"), b"", None, None, 0x1000
             ),
         },
         "processes": {
             "signalling a process of the host": lambda: os.kill(pid, 0),
             "reading a process of the host": lambda: open(f"/proc/{pid}/environ", "rb").close(),
-            "tracing its parent": lambda: call("ptrace", 16, os.getppid(), 0, 0),
+            "tracing a process of the host": lambda: call("ptrace", 2, pid, 0, 0),  # a look, no stop
             "reading the memory of a process": lambda: call("process_vm_readv", pid, None, 0, None, 0, 0),
             "leaving its process group": lambda: call("setsid"),
+            "signalling its keeper": _signal_keeper,
         },
         "kernel": {
-            "mounting": lambda: call("mount", b"none\0", b"/\0", b"tmpfs\0", 0, None),
+            "mounting": lambda: call("mount", _NOWHERE, _NOWHERE, b"tmpfs", 0, None),
+            "another root": lambda: call("chroot", _NOWHERE),
             "a new namespace": lambda: call("unshare", 0x10000000),
-            "io_uring": lambda: call("io_uring_setup", 1, bytes(120)),
-            "bpf": lambda: call("bpf", 0, bytes(128), 128),
-            "keyrings": lambda: call("keyctl", 0, -3, 0),
-            "perf events": lambda: call("perf_event_open", bytes(128), 0, -1, -1, 0),
-            "user-space page faults": lambda: call("userfaultfd", 1),
+            "io_uring": lambda: call("io_uring_setup", 0, None),
+            "bpf": lambda: call("bpf", -1, None, 0),
+            "keyrings": lambda: call("keyctl", 0, -2, 0),
+            "perf events": lambda: call("perf_event_open", None, 0, -1, -1, 0),
+            "user-space page faults": lambda: call("userfaultfd", 0x7FFFFFF0),
         },
         "memory": {
             "four times the memory it was given": lambda: bytearray(4 * _MEMORY),
@@ -157,37 +170,46 @@ def _keep(facts: Facts, writes: int) -> None:
 
 def _work(facts: Facts, to_keeper: int, hold: int) -> None:
     tried = {
-        name: {label: _attempt(attempt) for label, attempt in group.items()}
+        name: {label: _attempt(attempt, _refusals(name)) for label, attempt in group.items()}
         for name, group in attempts(facts).items()
     }
     inherited = [
         name for name in facts["variables"] if name in os.environ and name not in ("HOME", "TMPDIR", "PWD")
     ]
     tried["environment"] = {"the host's variables": " ".join(inherited)}
-    # A keeper that this kills cannot report, and then nothing is said to hold.
-    tried["processes"]["ending its keeper"] = _attempt(_end_keeper)
     os.write(to_keeper, json.dumps(tried).encode())
     os.close(to_keeper)
     os.read(hold, 1)
     os._exit(0)
 
 
-def _attempt(attempt: Attempt) -> str:
+def _refusals(name: str) -> frozenset[int]:
+    """The errors that are a refusal. In a root of its own, a file of the host is simply not there."""
+    if name in _REFUSED:
+        return _REFUSED[name]
+    hidden = name in ("files", "writing", "processes") and linux.state().tier == "namespaces"
+    return _DENIED | _NOT_THERE if hidden else _DENIED
+
+
+def _attempt(attempt: Attempt, refused: Collection[int]) -> str:
     """Empty where it was refused, else what happened."""
     try:
         attempt()
-    except (OSError, MemoryError):
-        return ""
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, str(error))
+        return "" if error.errno in refused else f"{name}, which is no refusal"
+    except MemoryError:
+        return "" if errno.ENOMEM in refused else "MemoryError, which is no refusal"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "it worked"
 
 
-def _end_keeper() -> None:
-    """In a pid namespace the call may succeed and do nothing: pid 1 gets no signal from inside."""
-    os.kill(os.getppid(), signal.SIGKILL)
+def _signal_keeper() -> None:
+    """Asks with signal 0. To the first process of a pid namespace nothing comes through from inside."""
+    os.kill(os.getppid(), 0)
     if os.getppid() == 1:
-        raise PermissionError
+        raise PermissionError(errno.EPERM, "it may ask, but no signal arrives")
 
 
 def _fork_bomb() -> None:

@@ -51,7 +51,7 @@ _HOW = {
     "environment": "the zygote starts with a fixed list of variables",
     "kernel": "seccomp lets only known calls pass",
     "memory": "RLIMIT_DATA, RLIMIT_AS and a keeper that measures",
-    "forks": "RLIMIT_NPROC",
+    "forks": "RLIMIT_NPROC, and the keeper counts",
     "scratch": "a file system in memory with a fixed size",
 }
 _TIER_1_TOO = {
@@ -61,8 +61,8 @@ _TIER_1_TOO = {
     "processes": "a pid namespace for each node",
 }
 _KEPT = {  # what the keeper does where the kernel does not
-    "forks": "the keeper counts the node's processes and ends it; the kernel's own limit does not count here",
-    "scratch": "the keeper measures the folder and ends the node; between two measurements it can grow",
+    "forks": "the keeper counts processes and threads and ends the cell; the kernel's own limit is far off",
+    "scratch": "the keeper measures the folder and ends the cell; between two measurements it can grow",
 }
 
 
@@ -106,11 +106,15 @@ def _probe(allow_namespaces: bool) -> _Found:
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_probe.py")
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        secret = stack.enter_context(tempfile.NamedTemporaryFile(prefix="unspool-doctor-"))
-        os.chmod(secret.name, 0o644)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="unspool-doctor-"))
+        secret = os.path.join(folder, "file")
+        with open(secret, "w", encoding="ascii") as file:
+            file.write("a file of the host")
+        os.chmod(folder, 0o777)
+        os.chmod(secret, 0o666)
         facts = Facts(
             allow_namespaces=allow_namespaces,
-            secret_file=secret.name,
+            secret_file=secret,
             host_pid=os.getpid(),
             host_port=server.getsockname()[1],
             variables=[name for name in os.environ if name not in _ENVIRONMENT],
@@ -180,7 +184,8 @@ _ADVICE_NONE = "Use it only for code you have written yourself; the default, 'pr
 _ADVICE_PROBE = "The sandbox could not be tried, so do not rely on it. If this stays, please report a bug."
 _ADVICE_TIER_2 = (
     "The sandbox holds, without namespaces: code can still learn names, sizes and dates of files where it "
-    "guesses the path, never what is in them. For the stronger kind, allow user namespaces"
+    "guesses the path, which process numbers are in use and this machine's name, but not what is in a file "
+    "or a process. For the stronger kind, allow user namespaces"
 )
 _ADVICE_ROOT = (
     "You run as root, and no other identity can read the interpreter, so code keeps root's name without "
@@ -206,7 +211,5 @@ def _advice(found: _Found, protections: tuple[Protection, ...]) -> str:
     if found["uid_reason"]:
         advice.append(_ADVICE_ROOT)
     if found["abi"] < 6:
-        advice.append(
-            "A kernel from 6.12 on would also keep signals and abstract sockets apart with Landlock."
-        )
+        advice.append(_ADVICE_OLD)
     return " ".join(advice)
