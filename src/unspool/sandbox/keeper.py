@@ -70,23 +70,31 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def kill_all(group: int, spare: Collection[int] = ()) -> None:
-    """Kill all processes of the node but ``spare``. ``group``: their process group, where this is not
-    the first process of a pid namespace. Everything is stopped first, in one call that no fork
-    escapes: so a crowd of processes cannot outrun it, nor keep the processor from us."""
+def kill_all(group: int, spare: Collection[int] = (), heir: int = 0) -> None:
+    """Kill all processes of the node but ``spare``, and but what descends from ``heir``.
+
+    ``group``: their process group, where this is not the first process of a pid namespace. Everything
+    is stopped first, in one call that no fork escapes: so a crowd of processes cannot outrun it, nor
+    keep the processor from us.
+    """
+
+    def left() -> list[int]:
+        kept = {*spare, *(descendants(heir) if heir else ())}
+        return [pid for pid in descendants(me) if pid not in kept]
+
     me = os.getpid()
-    if not any(pid not in spare for pid in descendants(me)):
+    if not left():
         return
     _signal_node(group, signal.SIGSTOP)
     for attempt in range(500):
-        pids = [pid for pid in descendants(me) if pid not in spare]
+        pids = left()
         if not pids:
             break
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.002 if attempt < 5 else 0.02)
-    for pid in spare:
+    for pid in {*spare, *(descendants(heir) if heir else ())} - {0}:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGCONT)
 
@@ -134,6 +142,7 @@ class Keeper:
         self._runner = 0  # the process that runs it
         self._handle: int | None = None  # a pidfd of the runner
         self._checkpoint = 0
+        self._dying = 0  # the last checkpoint, which its cell has killed
         self._waiting: list[tuple[str, int]] = []  # orders for a cell that has not registered yet
         self._listening = True
         self._base = 0  # what the worker had before its first cell
@@ -174,16 +183,21 @@ class Keeper:
                 self._hear(kind, pid, int(number[:18]))
 
     def _hear(self, kind: bytes, pid: int, number: int) -> None:
+        """``R`` ready, ``C`` a cell starts, ``D`` it is done, ``E`` the same and no fork follows, ``T`` the
+        checkpoint has taken over, ``P`` a fork that will run the next cell, ``K`` kill my checkpoint."""
         if kind == b"C":
             self._start(pid, number)
-        elif kind in (b"R", b"D", b"T"):  # ready, done, taken over
+        elif kind in (b"R", b"D", b"E", b"T"):
+            self._dying = self._checkpoint
             self._stop()
             self._repl = pid
             if kind == b"R":
                 self._base = self._base or resident([pid])
-            else:
-                kill_all(self._group, spare=[pid])  # what a cell starts ends with it
+            elif kind != b"D":
+                kill_all(self._group, spare=[pid, self._dying])  # what a cell starts ends with it
                 self._desk.send(b"ok")
+        elif kind == b"P" and not self._runner:
+            kill_all(self._group, spare=[self._repl, pid, self._dying], heir=pid)
         elif kind == b"K" and pid == self._runner:  # it may not send signals
             if self._checkpoint:
                 with contextlib.suppress(OSError):

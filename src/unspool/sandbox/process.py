@@ -34,13 +34,11 @@ from ._handover import PICKLE, Handed, hand_over_async
 from ._memory import free_memory
 from ._processes import NodeProcesses
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
-from .zygote import Request
+from .zygote import SCRATCH, Request
 
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
-SCRATCH = 256 << 20
 _LEAST_MEMORY = 64 << 20
-_names = itertools.count(1)
 
 
 class ProcessSandbox:
@@ -96,7 +94,6 @@ class ProcessRepl:
         self._sandbox = sandbox
         self._spec = spec
         self._on_call = on_call
-        self._name = f"{os.getpid()}-{next(_names)}"
         self._memory = spec.memory or 0
         self._handed: Handed | None = None
         self._node: NodeProcesses | None = None
@@ -113,10 +110,8 @@ class ProcessRepl:
         handed = self._handed
         self._memory = self._memory or self._sandbox.default_memory()
         request: Request = {
-            "node": self._name,
             "memory": self._memory,
             "mapped": handed.size,
-            "scratch": min(SCRATCH, self._memory),
             "context": handed.layout,
             "start": handed.start,
             "length": handed.length,

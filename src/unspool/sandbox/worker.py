@@ -326,7 +326,7 @@ def _no_data(value: object) -> str:
     return f"a {name} cannot be handed over: pass plain data, e.g. str(x), list(x) or vars(x)"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class Frame:
     """One message: its kind, small plain fields, and decoded values."""
 
@@ -348,6 +348,9 @@ class Frame:
         return value
 
 
+_to_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
 def pack(
     kind: str,
     values: Sequence[object] = (),
@@ -360,7 +363,7 @@ def pack(
     encoder = Encoder(failed, plain=plain)
     encoded = [encoder.value(value) for value in values]
     header = {**fields, "t": kind, "v": encoded, "s": [len(segment) for segment in encoder.segments]}
-    text = json.dumps(header, ensure_ascii=False, check_circular=False, separators=(",", ":")).encode()
+    text = _to_json(header).encode()
     if len(text) > MAX_HEADER:
         raise TypeError("this is too large to hand over at once; pass a part of it")
     return b"".join((PREFIX.pack(len(text), encoder.size), text, *encoder.segments))
@@ -468,21 +471,26 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ProtocolError(f"{name} is no JSON")
 
 
+_from_json = json.JSONDecoder(parse_constant=_refuse_constant).decode
+
+
 def unpack(header: bytes, body: memoryview, failed: Callable[[str, str], object] = FailedCall) -> Frame:
     """One frame from its two parts."""
-    if header.count(b",") + header.count(b"[") + header.count(b"{") > 3 * MAX_ITEMS:
+    if len(header) > MAX_ITEMS and sum(map(header.count, (b",", b"[", b"{"))) > 3 * MAX_ITEMS:
         raise ProtocolError("a frame has too many items")
     try:
-        fields = json.loads(header.decode(), parse_constant=_refuse_constant)
+        fields = _from_json(header.decode())
         if type(fields) is not dict:
             raise ProtocolError("a frame is no JSON object")
         kind, values, lengths = fields.pop("t", None), fields.pop("v", None), fields.pop("s", None)
         if type(kind) is not str or type(values) is not list or type(lengths) is not list:
             raise ProtocolError("a frame is malformed")
-        if not all(type(n) is int and n >= 0 for n in lengths) or sum(lengths) != len(body):
+        if lengths and not all(type(n) is int and n >= 0 for n in lengths):
+            raise ProtocolError("the lengths of a frame's segments are malformed")
+        if sum(lengths) != len(body):
             raise ProtocolError("the segments of a frame do not fill it")
-        ends = list(itertools.accumulate(lengths, initial=0))
-        decoder = Decoder([body[a:b] for a, b in itertools.pairwise(ends)], failed)
+        ends = itertools.pairwise(itertools.accumulate(lengths, initial=0))
+        decoder = Decoder([body[a:b] for a, b in ends] if lengths else [], failed)
         return Frame(kind, fields, [decoder.value(value) for value in values])
     except ProtocolError:
         raise
@@ -1631,6 +1639,15 @@ def load_pickle(fd: int) -> object:
             raise ContextLost(f"it cannot be read in the sandbox: {type(error).__name__}: {error}") from None
 
 
+def rehearse() -> None:
+    """Makes a REPL and throws it away: see :meth:`Repl.rehearse`."""
+    reserve = Reserve()
+    reserve.take()
+    Repl(Screen(8_000), "", ["tool"], ["import re"], reserve).rehearse()
+    reserve.drop()
+    FrameReader().feed(pack("ready"))
+
+
 class Worker:
     """The life of a worker: it waits for cells, and forks a checkpoint of itself before each."""
 
@@ -1683,7 +1700,6 @@ class Worker:
             except MemoryError:
                 self._give_up(b"memory")
             self._repl.screen.cell = 0
-            self._settle()
 
     def _next_order(self) -> tuple[Frame, list[int]]:
         while (frame := self._frames.next()) is None:
@@ -1710,6 +1726,7 @@ class Worker:
             return threading.active_count()
 
     def _cell(self, number: int, channel: socket.socket) -> None:
+        self._channel = channel
         if not self._checkpoint:
             self._guard()  # threads may have ended meanwhile
             self._note_no_checkpoint()
@@ -1717,7 +1734,6 @@ class Worker:
         repl = self._repl
         pid = os.getpid()
         repl.interrupts.install()
-        self._channel = channel
         self._links = {link.fileno(): os.fstat(link.fileno()).st_ino for link in self._own_links()}
         repl.calls = Calls(channel, repl.interrupts)
         source = cast(str, repl.calls.receive().values[0])
@@ -1729,8 +1745,8 @@ class Worker:
             self._give_up(b"memory")
         if not self._linked():
             self._give_up(b"links")
+        self._ahead = ended.outcome != "submitted" and self._threads() == 1
         self._report(number, ended)
-        self._ahead = ended.outcome != "submitted"
         channel.close()
         self._channel = None
 
@@ -1750,7 +1766,7 @@ class Worker:
             return False
 
     def _settle(self) -> None:
-        """The keeper ends what the cell has left running; only then may this process fork again."""
+        """Waits until the keeper has ended what the cell has left running."""
         if self._desk is not None and not self._desk.recv(16):
             os._exit(0)
 
@@ -1766,9 +1782,13 @@ class Worker:
             printed=printed, omitted=omitted,
         )  # fmt: skip
         self._dismiss()  # from here on the cell stands
-        self._tell(b"D %d" % number)
+        # What the cell has left running is ended by the keeper: when it hears of the fork that comes
+        # next, or else at once, and then it must have happened before this process forks again.
+        self._tell(b"D %d" % number if self._ahead else b"E %d" % number)
         with contextlib.suppress(OSError):  # the host may have gone
             repl.calls.send(frame)
+        if not self._ahead:
+            self._settle()
 
     def _dismiss(self) -> None:
         checkpoint, self._checkpoint = self._checkpoint, 0
@@ -1786,6 +1806,7 @@ class Worker:
     def _guard_ahead(self) -> None:
         """Makes the checkpoint while the host is busy elsewhere, unless no further cell is likely."""
         if self._ahead:
+            os.sched_yield()  # let the host hear how the cell ended first
             self._guard()
 
     def _guard(self) -> None:
@@ -1803,13 +1824,20 @@ class Worker:
                 self._forking = False
             if child == 0:
                 self._checkpoint = me
-                self._repl.rehearse()
+                self._tell(b"P 0")
+                if not self._order_waits():
+                    self._repl.rehearse()
                 return
             _, status = os.waitpid(child, 0)
             number = self._repl.screen.cell
             deaths = 0 if number else deaths + 1
             if number:
                 self._take_over(number, status)
+
+    def _order_waits(self) -> bool:
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        return bool(self._channel or poll.poll(0))
 
     def _note_no_checkpoint(self) -> None:
         if self._checkpoint:

@@ -16,6 +16,7 @@ import ctypes
 import gc
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -45,6 +46,8 @@ typing unicodedata unittest.mock urllib.parse uuid warnings weakref xml.etree.El
 zlib zoneinfo numpy pandas pyarrow
 """.split()
 
+QUIET = 50  # milliseconds without a request, after which a node is made in advance
+SCRATCH = 256 << 20  # bytes
 MAX_PROCESSES = 32  # of one node; what is more than a handful is a mistake that multiplies
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
@@ -62,10 +65,8 @@ class Setup(TypedDict):
 class Request(TypedDict):
     """The host's request for a node. Sizes in bytes, a text's place in characters."""
 
-    node: str
     memory: int
     mapped: int
-    scratch: int
     context: str  # "pickle", or the layout of a text
     start: int
     length: int
@@ -110,6 +111,7 @@ class Zygote:
         self._forking = False
         self._zero_copy = False
         self._hardened = False
+        self._spare: tuple[int, socket.socket] | None = None  # a node that waits for its request
 
     def serve(self) -> NoReturn:
         setup: Setup = json.loads(self._control.recv(1 << 20) or b"null") or os._exit(0)
@@ -121,11 +123,17 @@ class Zygote:
             os._exit(1)
         self._control.send(json.dumps(hello).encode())
         signal.signal(signal.SIGCHLD, self._reap)
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
         while True:
+            # The forks of a node take longer than all the rest: they are made ahead, in a quiet moment.
+            if not poll.poll(None if self._spare else QUIET):
+                self._make_spare()
+                continue
             data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
             if not data:
                 self._end()
-            self._open(json.loads(data), fds)
+            self._open(data, fds)
 
     def _prepare(self, setup: Setup) -> dict[str, object]:
         here = os.path.dirname(os.path.abspath(__file__))
@@ -140,7 +148,21 @@ class Zygote:
         gc.freeze()
         return {"tier": tier, "zero_copy": self._zero_copy, "warm": warm}
 
-    def _open(self, request: Request, fds: list[int]) -> None:
+    def _open(self, request: bytes, fds: list[int]) -> None:
+        for _ in range(2):
+            if self._spare is None:
+                self._make_spare()
+            if self._spare is not None:
+                _, post = self._spare
+                self._spare = None
+                with post, contextlib.suppress(OSError):  # it may have died in its sleep
+                    socket.send_fds(post, [request], fds)
+                    break
+        for fd in fds:
+            os.close(fd)
+
+    def _make_spare(self) -> None:
+        post, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         fork: Callable[[], int] = linux.fork_node if self._hardened else os.fork
         self._forking = True  # a keeper that is not on the list yet must not be taken for a stray
         pid = fork()
@@ -149,14 +171,15 @@ class Zygote:
             try:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 self._control.close()
-                run_node(request, fds, hardened=self._hardened, zero_copy=self._zero_copy)
+                post.close()
+                run_node(theirs, hardened=self._hardened, zero_copy=self._zero_copy)
                 code = 0
             finally:
                 os._exit(code)
+        theirs.close()
         self._keepers.add(pid)
+        self._spare = pid, post
         self._forking = False
-        for fd in fds:
-            os.close(fd)
         self._reap()
 
     def _reap(self, *_: object) -> None:
@@ -171,6 +194,9 @@ class Zygote:
             if not pid:
                 break
             self._keepers.discard(pid)
+            if self._spare is not None and self._spare[0] == pid:
+                self._spare[1].close()
+                self._spare = None
         for pid in keeper.children(os.getpid()):
             if pid not in self._keepers:
                 with contextlib.suppress(OSError):
@@ -180,15 +206,17 @@ class Zygote:
         """The host is gone. Every keeper sees it too; where this is pid 1, its end is theirs."""
         if os.getpid() != 1:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            if self._spare is not None:
+                self._spare[1].close()
             with contextlib.suppress(ChildProcessError):
                 while True:
                     os.waitpid(-1, 0)
         os._exit(0)
 
 
-def run_node(request: Request, fds: list[int], *, hardened: bool, zero_copy: bool) -> None:
-    """In a fresh fork of the zygote: becomes the keeper of a node, and forks its worker."""
-    control, orders, context = fds
+def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
+    """In a fresh fork of the zygote: becomes the keeper of a node, forks its worker, and waits for the
+    request over ``post``."""
     prctl = ctypes.CDLL(None).prctl
     prctl(_SET_CHILD_SUBREAPER, 1)
     # A session each for keeper and worker: the scheduler shares the processor between sessions
@@ -197,34 +225,39 @@ def run_node(request: Request, fds: list[int], *, hardened: bool, zero_copy: boo
     if os.getpid() != 1:  # else the kernel ends all that is inside
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         prctl(_SET_PDEATHSIG, signal.SIGTERM)
-    scratch = _make_scratch(request, hardened)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-    info = os.fstat(context)
-    pid = os.fork()
-    if not pid:
-        try:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.setsid()
-            ours.close()
-            os.close(orders)
-            run_worker(request, control, theirs, context, scratch, hardened=hardened, zero_copy=zero_copy)
-        finally:
-            os._exit(1)
-    theirs.close()
-    os.close(control)
-    os.close(context)
-    limits = _limits(request, scratch, hardened, (info.st_dev, info.st_ino))
-    host = socket.socket(fileno=orders)  # stays open until all is removed: the host waits for its end
+    scratch = _make_scratch(hardened)
     try:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        pid = os.fork()
+        if not pid:
+            try:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                os.setsid()
+                ours.close()
+                post.close()
+                run_worker(theirs, scratch, hardened=hardened, zero_copy=zero_copy)
+            finally:
+                os._exit(1)
+        theirs.close()
+        data, fds, _, _ = socket.recv_fds(post, 1 << 16, 3)
+        if not data:
+            return
+        control, orders, context = fds
+        socket.send_fds(ours, [data], [control, context])
+        info = os.fstat(context)
+        os.close(control)
+        os.close(context)
+        limits = _limits(json.loads(data), scratch, hardened, (info.st_dev, info.st_ino))
+        host = socket.socket(fileno=orders)  # stays open until all is removed: the host waits for its end
         keeper.run_keeper(host, ours, pid, limits)
     finally:
         _remove_scratch(scratch, hardened)
 
 
-def _make_scratch(request: Request, hardened: bool) -> str:
+def _make_scratch(hardened: bool) -> str:
     if hardened:
-        return linux.make_scratch(request["node"], request["scratch"])
+        return linux.make_scratch("node", SCRATCH)
     import tempfile
 
     return tempfile.mkdtemp(prefix="unspool-")
@@ -244,7 +277,7 @@ def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, 
     in_memory = hardened and linux.state().tier == "namespaces"  # a file system with a size of its own
     return keeper.Limits(
         memory=request["memory"] + request["mapped"],
-        scratch=request["scratch"],
+        scratch=SCRATCH,
         processes=MAX_PROCESSES,
         tasks=linux.MAX_TASKS,
         count_tasks=linux.node_tasks,
@@ -253,14 +286,18 @@ def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, 
     )
 
 
-def run_worker(
-    request: Request, control: int, desk: socket.socket, context: int, scratch: str, *,
-    hardened: bool, zero_copy: bool,
-) -> NoReturn:  # fmt: skip
+def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: bool) -> NoReturn:
     """In a fresh fork of the keeper: hardens itself and becomes the REPL."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    linux.close_others({1, 2, control, desk.fileno(), context})
+    linux.close_others({1, 2, desk.fileno()})
     os.open("/dev/null", os.O_RDONLY)  # the lowest that is free: 0
+    reseed()
+    poll = select.poll()
+    poll.register(desk, select.POLLIN)
+    if not poll.poll(0):
+        worker.rehearse()
+    data, (control, context), _, _ = socket.recv_fds(desk, 1 << 16, 2)
+    request: Request = json.loads(data)
     load: Callable[[], object] = lambda: worker.load_pickle(context)
     if request["context"] != "pickle":
         text = _texts.map_text(
@@ -268,7 +305,6 @@ def run_worker(
         )
         os.close(context)
         load = lambda: text
-    reseed()
     if hardened:
         linux.harden_worker(scratch=scratch, read_only=[], memory=request["memory"], mapped=request["mapped"])
     else:
