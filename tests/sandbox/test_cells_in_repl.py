@@ -15,25 +15,65 @@ LANGUAGE = {
         "P(1, [2])",
         "P(x=1, y=[2])",
     ),
-    "enum": ("from enum import Enum\nclass Color(Enum):\n    RED = 1", "Color.RED.name, Color(1) is Color.RED", "('RED', True)"),
-    "generator": ("def squares(n):\n    for i in range(n): yield i * i\ng = squares(9)\nnext(g)", "next(g), list(g)[-1]", "(1, 64)"),
-    "async def": ("import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 7", "await f()", "7"),
-    "await in statements": ("import asyncio\nx = await asyncio.sleep(0, 5)\nawait asyncio.sleep(0)", "x", "5"),
+    "enum": (
+        "from enum import Enum\nclass Color(Enum):\n    RED = 1",
+        "Color.RED.name, Color(1) is Color.RED",
+        "('RED', True)",
+    ),
+    "generator": (
+        "def squares(n):\n    for i in range(n): yield i * i\ng = squares(9)\nnext(g)",
+        "next(g), list(g)[-1]",
+        "(1, 64)",
+    ),
+    "async def": (
+        "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 7",
+        "await f()",
+        "7",
+    ),
+    "await in statements": (
+        "import asyncio\nx = await asyncio.sleep(0, 5)\nawait asyncio.sleep(0)",
+        "x",
+        "5",
+    ),
     "asyncio.run": ("import asyncio\nasync def f(): return 8\ny = asyncio.run(f())", "y", "8"),
-    "gather": ("import asyncio\nasync def f(i): return i\nr = await asyncio.gather(*[f(i) for i in range(3)])", "r", "[0, 1, 2]"),
-    "async comprehension": ("async def a():\n    for i in range(3): yield i\nv = [i async for i in a()]", "v", "[0, 1, 2]"),
+    "gather": (
+        "import asyncio\nasync def f(i): return i\nr = await asyncio.gather(*[f(i) for i in range(3)])",
+        "r",
+        "[0, 1, 2]",
+    ),
+    "async comprehension": (
+        "async def a():\n    for i in range(3): yield i\nv = [i async for i in a()]",
+        "v",
+        "[0, 1, 2]",
+    ),
     "global": ("n = 1\ndef bump():\n    global n\n    n += 1\nbump()", "n", "2"),
-    "with": ("import contextlib\n@contextlib.contextmanager\ndef m(): yield 4\nwith m() as v: w = v", "w", "4"),
+    "with": (
+        "import contextlib\n@contextlib.contextmanager\ndef m(): yield 4\nwith m() as v: w = v",
+        "w",
+        "4",
+    ),
     "recursion": ("def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)", "fib(15)", "610"),
     "match": ("match {'a': [1, 2]}:\n    case {'a': [_, x]}: got = x", "got", "2"),
     "lambda and closure": ("def make(n):\n    return lambda x: x + n\nadd = make(3)", "add(4)", "7"),
     "walrus and comprehension scope": ("k = 5\nm = [z := i + k for i in range(3)]", "m, z", "([5, 6, 7], 7)"),
-    "exception group": ("try:\n    raise ExceptionGroup('g', [ValueError(1)])\nexcept* ValueError as e: n = 1", "n", "1"),
+    "exception group": (
+        "try:\n    raise ExceptionGroup('g', [ValueError(1)])\nexcept* ValueError as e: n = 1",
+        "n",
+        "1",
+    ),
     "import": ("import collections as c\nfrom math import pi", "c.Counter('aab')['a'], round(pi)", "(2, 3)"),
     "underscore": ("_x = 4\n__y = 5", "_x + __y", "9"),
-    "future": ("from __future__ import annotations\ndef f(x: Nope): ...", "f.__annotations__", "{'x': 'Nope'}"),
+    "future": (
+        "from __future__ import annotations\ndef f(x: Nope): ...",
+        "f.__annotations__",
+        "{'x': 'Nope'}",
+    ),
     "inspect": ("import inspect\ndef f():\n    return 'source'", "'source' in inspect.getsource(f)", "True"),
-    "pickle of own class": ("import pickle\nclass Q: pass", "type(pickle.loads(pickle.dumps(Q()))) is Q", "True"),
+    "pickle of own class": (
+        "import pickle\nclass Q: pass",
+        "type(pickle.loads(pickle.dumps(Q()))) is Q",
+        "True",
+    ),
     "threads": (
         "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as p: r = list(p.map(abs, [-2, 3]))",
         "r",
@@ -41,7 +81,11 @@ LANGUAGE = {
     ),
     "scratch file": ("open('note.txt', 'w').write('hi')", "open('note.txt').read()", "'hi'"),
     "tempfile": ("import tempfile\nwith tempfile.TemporaryFile() as f: n = f.write(b'12')", "n", "2"),
-    "sqlite": ("import sqlite3\ndb = sqlite3.connect(':memory:')\nrow = db.execute('select 1+1').fetchone()", "row", "(2,)"),
+    "sqlite": (
+        "import sqlite3\ndb = sqlite3.connect(':memory:')\nrow = db.execute('select 1+1').fetchone()",
+        "row",
+        "(2,)",
+    ),
 }
 
 
@@ -145,7 +189,9 @@ async def test_lone_surrogates_in_code_do_not_break_the_repl(repl: Session) -> N
     assert await repl.show("1") == "1"
 
 
-@pytest.mark.parametrize("code", ["import sys; sys.exit()", "exit()", "quit()", "raise SystemExit", "import sys; sys.exit('why')"])
+@pytest.mark.parametrize(
+    "code", ["import sys; sys.exit()", "exit()", "quit()", "raise SystemExit", "import sys; sys.exit('why')"]
+)
 async def test_exit_ends_the_cell_alone(repl: Session, code: str) -> None:
     result = await repl.run(f"x = 5\n{code}\nx = 6")
     assert result.outcome == "ok"
@@ -167,7 +213,13 @@ async def test_the_last_expression_is_shown_as_in_a_notebook(repl: Session, code
 
 @pytest.mark.parametrize(
     "code",
-    ["'x' * 10**8", "list(range(10**7))", "{i: 'v' * 99 for i in range(10**5)}", "[['a' * 10**6] * 99] * 99", "7 ** (10**6)"],
+    [
+        "'x' * 10**8",
+        "list(range(10**7))",
+        "{i: 'v' * 99 for i in range(10**5)}",
+        "[['a' * 10**6] * 99] * 99",
+        "7 ** (10**6)",
+    ],
 )
 async def test_a_huge_value_is_shown_in_part(repl: Session, code: str) -> None:
     result = await repl.run(code)
@@ -224,7 +276,12 @@ async def test_a_redirected_or_closed_stdout_is_mended(repl: Session) -> None:
 
 
 async def test_input_says_there_is_nobody(repl: Session) -> None:
-    for code in ("input('name? ')", "import sys; sys.stdin.readline()", "import sys; sys.stdin.read()", "import getpass; getpass.getpass()"):
+    for code in (
+        "input('name? ')",
+        "import sys; sys.stdin.readline()",
+        "import sys; sys.stdin.read()",
+        "import getpass; getpass.getpass()",
+    ):
         result = await repl.run(code)
         assert result.error is not None
         assert "nobody to ask" in result.error.message
@@ -273,13 +330,27 @@ async def test_imports_that_shadow_builtins_are_left_alone(repl: Session) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["🙂👩‍👩‍👧", "e\u0301", "\ud800", "\ud83d\ude00", "a\x00b", "\u202eabc\u202c", "\r\n\x1b[31m", "\ufeffx", "\U0010ffff", "ß" * 300 + "\udfff"],
+    [
+        "🙂👩‍👩‍👧",
+        "e\u0301",
+        "\ud800",
+        "\ud83d\ude00",
+        "a\x00b",
+        "\u202eabc\u202c",
+        "\r\n\x1b[31m",
+        "\ufeffx",
+        "\U0010ffff",
+        "ß" * 300 + "\udfff",
+    ],
 )
 async def test_unicode_round_trips_everywhere(open_repl: Opener, text: str) -> None:
     repl = await open_repl(text, tools=("echo",))
     repl.host.replies["echo"] = lambda call: call.args[0]
     assert (await repl.run("print(context, end='')")).output == text
-    assert await repl.show("echo(context) == context, echo({context: [context]}) == {context: [context]}") == "(True, True)"
+    assert (
+        await repl.show("echo(context) == context, echo({context: [context]}) == {context: [context]}")
+        == "(True, True)"
+    )
     assert repl.host.named("echo")[0].args == (text,)
     await repl.run("submit(context)")
     assert repl.host.named("submit")[0].args == (text,)
@@ -296,7 +367,9 @@ async def test_random_numbers_go_on_from_cell_to_cell(repl: Session) -> None:
 
 
 async def test_imports_are_made_before_the_first_cell(open_repl: Opener) -> None:
-    repl = await open_repl(imports=("import re, json", "from collections import Counter", "import not_a_module_at_all"))
+    repl = await open_repl(
+        imports=("import re, json", "from collections import Counter", "import not_a_module_at_all")
+    )
     result = await repl.run("re.sub('a', 'b', 'a'), Counter('aa')")
     assert result.output == "('b', Counter({'a': 2}))\n"
     assert any("not_a_module_at_all" in note for note in result.notes)
@@ -310,13 +383,17 @@ async def test_an_alarm_of_one_cell_does_not_kill_the_next(repl: Session) -> Non
 
 
 async def test_a_forked_copy_of_the_cell_does_not_speak_for_it(repl: Session) -> None:
-    result = await repl.run("import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('child' if pid == 0 else 'parent')")
+    result = await repl.run(
+        "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('child' if pid == 0 else 'parent')"
+    )
     assert result.outcome == "ok"
     assert sorted(result.output.split()) == ["child", "parent"]
     assert await repl.show("pid > 0") == "True"
 
 
 async def test_tasks_that_were_not_awaited_are_named(repl: Session) -> None:
-    result = await repl.run("import asyncio\nt = asyncio.create_task(asyncio.sleep(99))\nawait asyncio.sleep(0)")
+    result = await repl.run(
+        "import asyncio\nt = asyncio.create_task(asyncio.sleep(99))\nawait asyncio.sleep(0)"
+    )
     assert result.outcome == "ok"
     assert any("not awaited" in note for note in result.notes)

@@ -43,16 +43,24 @@ TEXTS = {
 async def test_a_text_stays_as_it_is(open_repl: Opener, name: str) -> None:
     text = TEXTS[name]
     repl = await open_repl(text)
-    check = "import hashlib\nlen(context), hashlib.sha256(context.encode('utf-8', 'surrogatepass')).hexdigest()"
+    check = (
+        "import hashlib\nlen(context), hashlib.sha256(context.encode('utf-8', 'surrogatepass')).hexdigest()"
+    )
     import hashlib
 
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     assert await repl.show(check) == f"({len(text)}, '{digest}')"
-    assert await repl.show("type(context) is str and context == context[:] and isinstance(hash(context), int)") == "True"
+    assert (
+        await repl.show("type(context) is str and context == context[:] and isinstance(hash(context), int)")
+        == "True"
+    )
 
 
 VALUES = {
-    "keys and kinds": ({1: (2, 3), "s": {4}, (5,): frozenset([6])}, "{1: (2, 3), 's': {4}, (5,): frozenset({6})}"),
+    "keys and kinds": (
+        {1: (2, 3), "s": {4}, (5,): frozenset([6])},
+        "{1: (2, 3), 's': {4}, (5,): frozenset({6})}",
+    ),
     "scalars": ([b"\0", None, True, 1.5, float("inf"), 10**40], None),
     "dates": ([dt.datetime(2020, 1, 2, tzinfo=dt.UTC), dt.date(2020, 1, 2), dt.timedelta(1)], None),
     "decimal": (Decimal("1.10"), "Decimal('1.10')"),
@@ -76,11 +84,17 @@ async def test_a_nan_is_a_nan(open_repl: Opener) -> None:
 
 async def test_a_data_frame_keeps_everything_and_changes_stay(open_repl: Opener) -> None:
     frame = pandas.DataFrame(
-        {"t": pandas.to_datetime(["2020-01-01", None]), "c": pandas.Categorical(["x", "y"]), "n": numpy.array([1, 2], "int8")},
+        {
+            "t": pandas.to_datetime(["2020-01-01", None]),
+            "c": pandas.Categorical(["x", "y"]),
+            "n": numpy.array([1, 2], "int8"),
+        },
         index=pandas.Index(["r1", "r2"], name="row"),
     )
     repl = await open_repl(frame)
-    shown = await repl.show("[str(t) for t in context.dtypes], context.t.isna().tolist(), list(context.index), context.index.name")
+    shown = await repl.show(
+        "[str(t) for t in context.dtypes], context.t.isna().tolist(), list(context.index), context.index.name"
+    )
     assert shown == f"({[str(t) for t in frame.dtypes]}, [False, True], ['r1', 'r2'], 'row')"
     await repl.show("context['new'] = context.n * 2")
     assert await repl.show("context['new'].tolist()") == "[2, 4]"
@@ -104,7 +118,9 @@ async def test_a_class_that_cannot_be_imported_is_named(open_repl: Opener) -> No
         await open_repl([Local(1)])
 
 
-@pytest.mark.parametrize("value", [(x for x in "ab"), lambda: 1, open], ids=["generator", "lambda", "function"])
+@pytest.mark.parametrize(
+    "value", [(x for x in "ab"), lambda: 1, open], ids=["generator", "lambda", "function"]
+)
 async def test_what_cannot_be_pickled_is_named(open_repl: Opener, value: object) -> None:
     if value is open:
         assert await (await open_repl(value)).show("context is open") == "True"
@@ -137,7 +153,12 @@ async def test_a_part_of_a_text_is_the_same_memory(open_repl: Opener) -> None:
             assert await repl.show("len(context), context[:5], context[-5:]") == repr(
                 (length, text[start : start + length][:5], text[start : start + length][-5:])
             )
-            assert await repl.show("int(context[context.index('line ') + 5:].split()[0]) > -1, context.encode()[-1] == ord(context[-1])") == "(True, True)"
+            assert (
+                await repl.show(
+                    "int(context[context.index('line ') + 5:].split()[0]) > -1, context.encode()[-1] == ord(context[-1])"
+                )
+                == "(True, True)"
+            )
     finally:
         handed.close()
 

@@ -110,7 +110,9 @@ async def test_arguments_arrive_normalised(repl: Session) -> None:
     await repl.show("llm_query(question='q', model='m')\nllm_query_batched(inputs=['a'], on_error='raise')")
     one, many = repl.host.calls
     assert one == HostCall("llm_query", ("q",), {"model": "m", "schema": None})
-    assert many == HostCall("llm_query_batched", (["a"],), {"model": None, "schema": None, "on_error": "raise"})
+    assert many == HostCall(
+        "llm_query_batched", (["a"],), {"model": None, "schema": None, "on_error": "raise"}
+    )
 
 
 async def test_schemas_may_be_types(repl: Session) -> None:
@@ -137,7 +139,9 @@ async def test_a_failure_of_the_host_is_an_exception_of_its_name(repl: Session, 
     result = await repl.run("lookup()")
     assert result.error is not None
     assert (result.error.type, result.error.message) == (kind, "the reason")
-    caught = await repl.show("try: lookup()\nexcept Exception as e: print(type(e).__name__, getattr(e, 'kind', ''))")
+    caught = await repl.show(
+        "try: lookup()\nexcept Exception as e: print(type(e).__name__, getattr(e, 'kind', ''))"
+    )
     assert caught.split() == ([kind, "timeout"] if kind == "LLMError" else [kind])
 
 
@@ -146,7 +150,10 @@ async def test_one_failed_item_is_typed_and_falsy(repl: Session) -> None:
         FailedCall("timeout", "no reply in 60 s") if p == "3" else p for p in call.args[0]
     ]
     await repl.show("a = llm_query_batched([str(i) for i in range(16)])")
-    assert await repl.show("len([x for x in a if x]), type(a[3]).__name__, a[3].kind") == "(15, 'FailedCall', 'timeout')"
+    assert (
+        await repl.show("len([x for x in a if x]), type(a[3]).__name__, a[3].kind")
+        == "(15, 'FailedCall', 'timeout')"
+    )
     assert await repl.show("a[3]") == "FailedCall(timeout: no reply in 60 s)"
     assert await repl.show("isinstance(a[3], FailedCall), bool(a[3]), a[3] == a[3]") == "(True, False, True)"
     for use in ("str(a[3])", "f'{a[3]}'", "'x' + a[3]", "a[3] + 'x'", "print(a[3])", "a[3].strip()", "len(a[3])",
@@ -180,10 +187,17 @@ async def test_from_threads_async_functions_and_sort_keys(repl: Session) -> None
     assert await repl.show(code) == "True"
     assert repl.host.most_open >= 8
     assert await repl.show("async def f(): return llm_query('a0')\nawait f()") == "'<a0>'"
-    gathered = "import asyncio\nawait asyncio.gather(*[asyncio.to_thread(llm_query, str(i)) for i in range(5)])"
+    gathered = (
+        "import asyncio\nawait asyncio.gather(*[asyncio.to_thread(llm_query, str(i)) for i in range(5)])"
+    )
     assert await repl.show(gathered) == "['<0>', '<1>', '<2>', '<3>', '<4>']"
     assert await repl.show("sorted(['b', 'a'], key=llm_query)") == "['a', 'b']"
-    assert await repl.show("import threading\nr = []\nt = threading.Thread(target=lambda: r.append(llm_query('z')))\nt.start(); t.join(); r") == "['<z>']"
+    assert (
+        await repl.show(
+            "import threading\nr = []\nt = threading.Thread(target=lambda: r.append(llm_query('z')))\nt.start(); t.join(); r"
+        )
+        == "['<z>']"
+    )
     assert (await repl.run("1")).notes == ()
 
 
@@ -239,8 +253,10 @@ async def test_interrupted_calls_leave_the_channel_whole(repl: Session) -> None:
 
 async def test_open_calls_are_cancelled_with_the_cell(open_repl: Opener) -> None:
     cancelled = []
+    started = asyncio.Event()
 
     async def hang(call: HostCall) -> None:
+        started.set()
         try:
             await asyncio.sleep(600)
         except asyncio.CancelledError:
@@ -249,13 +265,14 @@ async def test_open_calls_are_cancelled_with_the_cell(open_repl: Opener) -> None
 
     repl = await open_repl(host=Host(llm_query=hang))
     task = asyncio.create_task(repl.run("llm_query('a')", seconds=600))
-    while not repl.host.open:
-        await asyncio.sleep(0.01)
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert cancelled == ["a"]
-    result = await repl.run("import threading\nthreading.Thread(target=llm_query, args=('b',), daemon=True).start()\nimport time; time.sleep(0.2)")
+    result = await repl.run(
+        "import threading\nthreading.Thread(target=llm_query, args=('b',), daemon=True).start()\nimport time; time.sleep(0.2)"
+    )
     assert result.outcome == "ok"
     assert cancelled == ["a", "b"]
 
@@ -290,5 +307,7 @@ async def test_values_from_the_host_keep_their_types(repl: Session) -> None:
 
 async def test_a_host_call_is_cheap(repl: Session) -> None:
     """A generous bound: the figure itself is for the benchmark."""
-    shown = await repl.show("import time\nt = time.perf_counter()\nfor _ in range(300): llm_query('x')\ntime.perf_counter() - t < 6")
+    shown = await repl.show(
+        "import time\nt = time.perf_counter()\nfor _ in range(300): llm_query('x')\ntime.perf_counter() - t < 6"
+    )
     assert shown == "True"

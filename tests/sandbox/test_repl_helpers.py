@@ -93,7 +93,17 @@ async def test_chunks(repl: Session, code: str, result: list[object]) -> None:
     assert await found(repl, code) == result
 
 
-@pytest.mark.parametrize("code", ["chunks('a', 0)", "chunks('a', 2, 2)", "chunks('a', 2, -1)", "chunks('a', 'b')", "chunks(5, 2)", "chunks('a')"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "chunks('a', 0)",
+        "chunks('a', 2, 2)",
+        "chunks('a', 2, -1)",
+        "chunks('a', 'b')",
+        "chunks(5, 2)",
+        "chunks('a')",
+    ],
+)
 async def test_wrong_chunks_say_how(repl: Session, code: str) -> None:
     result = await repl.run(code)
     assert result.error is not None
@@ -106,9 +116,17 @@ async def test_chunks_cover_everything(open_repl: Opener) -> None:
 
 
 async def test_show_vars_lists_what_the_model_has_made(repl: Session) -> None:
-    await repl.show("import json, pandas\nn = 5\ntext = 'abc' * 1000\nrows = [1] * 7\ndf = pandas.DataFrame({'a': [1, 2]})\n_h = 1\ndef f(): pass")
+    await repl.show(
+        "import json, pandas\nn = 5\ntext = 'abc' * 1000\nrows = [1] * 7\ndf = pandas.DataFrame({'a': [1, 2]})\n_h = 1\ndef f(): pass"
+    )
     shown = await repl.show("SHOW_VARS()")
-    for line in ("n: int, 5", "text: str, 3,000 characters", "rows: list, 7 items", "df: DataFrame, 2 × 1", "f: function"):
+    for line in (
+        "n: int, 5",
+        "text: str, 3,000 characters",
+        "rows: list, 7 items",
+        "df: DataFrame, 2 × 1",
+        "f: function",
+    ):
         assert line in shown.splitlines()
     assert "json" not in shown
     assert "context" not in shown

@@ -34,7 +34,10 @@ CRASHES = {
     "segfault": ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
     "abort": ("import os; os.abort()", "SIGABRT"),
     "kill": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
-    "deep C recursion": ("import sys\nsys.setrecursionlimit(10**9)\nx = []\nfor _ in range(10**6): x = [x]\nhash(repr(x))\nimport ctypes; ctypes.string_at(0)", ""),
+    "deep C recursion": (
+        "import sys\nsys.setrecursionlimit(10**9)\nx = []\nfor _ in range(10**6): x = [x]\nhash(repr(x))\nimport ctypes; ctypes.string_at(0)",
+        "",
+    ),
     "all descriptors closed": ("import os; os.closerange(3, 200)", ""),
 }
 
@@ -146,7 +149,9 @@ async def test_a_disk_hog_is_stopped(open_repl: Opener) -> None:
 
 async def test_a_fork_bomb_is_stopped(repl: Session) -> None:
     await _prepared(repl)
-    result = await repl.run("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", seconds=0.5)
+    result = await repl.run(
+        "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", seconds=0.5
+    )
     assert result.outcome in ("rolled_back", "interrupted", "restarted")
     assert await repl.show("1 + 1") == "2"
 
@@ -154,7 +159,9 @@ async def test_a_fork_bomb_is_stopped(repl: Session) -> None:
 async def test_with_threads_a_crash_starts_anew_and_says_what_is_lost(open_repl: Opener) -> None:
     repl = await open_repl("the context")
     await _prepared(repl)
-    await repl.show("import threading, time\nt = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nt.start()")
+    await repl.show(
+        "import threading, time\nt = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nt.start()"
+    )
     result = await repl.run("x = 1")
     assert result.outcome == "ok"
     assert any("threads are running" in note for note in result.notes)
@@ -170,7 +177,9 @@ async def test_with_threads_a_crash_starts_anew_and_says_what_is_lost(open_repl:
 
 
 async def test_with_threads_a_hang_starts_anew(repl: Session) -> None:
-    await repl.show("import threading, time\nt = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nt.start()")
+    await repl.show(
+        "import threading, time\nt = threading.Thread(target=time.sleep, args=(600,), daemon=True)\nt.start()"
+    )
     result = await repl.run("sum(range(10**12))", seconds=0.1)
     assert result.outcome == "restarted"
     assert any("did not react" in note for note in result.notes)
@@ -180,7 +189,9 @@ async def test_with_threads_a_hang_starts_anew(repl: Session) -> None:
 async def test_a_thread_of_a_library_counts_as_one(repl: Session) -> None:
     """polars keeps a pool: a fork would hang in it, so there is no checkpoint, and no hang."""
     pytest.importorskip("polars")
-    result = await repl.run("import polars as pl\ndf = pl.DataFrame({'a': [1, 2, 2]}).group_by('a').len()\ndf.height")
+    result = await repl.run(
+        "import polars as pl\ndf = pl.DataFrame({'a': [1, 2, 2]}).group_by('a').len()\ndf.height"
+    )
     assert result.output == "2\n"
     assert await repl.show("pl.DataFrame({'a': [3]}).select(pl.col('a').sum()).item()") == "3"
 
@@ -189,7 +200,9 @@ async def test_a_cell_that_kills_its_checkpoint_hurts_itself_alone(repl: Session
     result = await repl.run("import os, signal\nx = 1\nos.kill(os.getppid(), signal.SIGKILL)\nx = 2")
     assert result.outcome == "ok"
     assert await repl.show("x") == "2"
-    result = await repl.run("os.kill(os.getppid(), signal.SIGKILL)\nimport time; time.sleep(0.3)\nos._exit(1)")
+    result = await repl.run(
+        "os.kill(os.getppid(), signal.SIGKILL)\nimport time; time.sleep(0.3)\nos._exit(1)"
+    )
     assert result.outcome == "restarted"
     assert await repl.show("context") == "'the context'"
 

@@ -28,7 +28,10 @@ SPELLINGS = {
     "def f(): submit('from a function')\nf()": ("from a function", "submit"),
     "try:\n    submit(1)\nexcept Exception: pass\nsubmit(2)": (1, "submit"),
     "try:\n    submit(1)\nexcept BaseException: pass\nx = 3": (1, "submit"),
-    "import threading\nt = threading.Thread(target=submit, args=('thread',)); t.start(); t.join()": ("thread", "submit"),
+    "import threading\nt = threading.Thread(target=submit, args=('thread',)); t.start(); t.join()": (
+        "thread",
+        "submit",
+    ),
     "async def f(): submit('async')\nawait f()": ("async", "submit"),
 }
 
@@ -59,7 +62,10 @@ async def test_a_text_that_names_a_variable_is_text_with_a_hint(repl: Session) -
     assert given == [("result", "result"), ("results", None), ("context", None)]
 
 
-@pytest.mark.parametrize("code", ["FINAL(answer)", "submit(answer)", "FINAL_VAR('answer')", "FINAL(undefined)", "FINAL_VAR('undefined')"])
+@pytest.mark.parametrize(
+    "code",
+    ["FINAL(answer)", "submit(answer)", "FINAL_VAR('answer')", "FINAL(undefined)", "FINAL_VAR('undefined')"],
+)
 async def test_an_undefined_answer_is_a_name_error(repl: Session, code: str) -> None:
     await repl.show("made = 1")
     result = await repl.run(code)
@@ -108,10 +114,16 @@ DATA = {
     "'ab' * 10**6": "ab" * 10**6,
     "b'\\x00\\xff'": b"\x00\xff",
     "float('inf')": float("inf"),
-    "__import__('pandas').DataFrame({'a': [1, 2], 'b': ['x', None]})": [{"a": 1, "b": "x"}, {"a": 2, "b": None}],
+    "__import__('pandas').DataFrame({'a': [1, 2], 'b': ['x', None]})": [
+        {"a": 1, "b": "x"},
+        {"a": 2, "b": None},
+    ],
     "__import__('pandas').Series([1.5, 2])": [1.5, 2.0],
     "__import__('pandas').Series([1, 2], index=['x', 'y'])": {"x": 1, "y": 2},
-    "__import__('pandas').DataFrame({'k': ['a', 'b', 'a'], 'n': [1, 2, 3]}).groupby('k').sum()": [{"k": "a", "n": 4}, {"k": "b", "n": 2}],
+    "__import__('pandas').DataFrame({'k': ['a', 'b', 'a'], 'n': [1, 2, 3]}).groupby('k').sum()": [
+        {"k": "a", "n": 4},
+        {"k": "b", "n": 2},
+    ],
     "__import__('numpy').arange(3)": [0, 1, 2],
     "__import__('numpy').float64(2.5)": 2.5,
     "__import__('numpy').int64(7)": 7,
@@ -168,7 +180,9 @@ async def test_an_accepted_answer_stands_whatever_the_cell_does_then(open_repl: 
     repl = await open_repl()
     result = await repl.run("import os\ntry: submit('first')\nexcept BaseException: os._exit(1)")
     assert result.outcome == "submitted"
-    result = await repl.run("while True:\n    try: submit('second')\n    except BaseException: pass", seconds=60)
+    result = await repl.run(
+        "while True:\n    try: submit('second')\n    except BaseException: pass", seconds=60
+    )
     assert result.outcome == "submitted"
     assert result.seconds < 10
 

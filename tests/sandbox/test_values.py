@@ -17,14 +17,21 @@ from unspool.sandbox import worker
 from unspool.sandbox.worker import MAX_DEPTH, PREFIX, FailedCall, Frame, FrameReader, ProtocolError, pack
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=400)
-zones = st.one_of(st.none(), st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)).map(lambda d: dt.timezone(dt.timedelta(seconds=d.total_seconds() // 1))))
+zones = st.one_of(
+    st.none(),
+    st.timedeltas(dt.timedelta(hours=-23), dt.timedelta(hours=23)).map(
+        lambda d: dt.timezone(dt.timedelta(seconds=d.total_seconds() // 1))
+    ),
+)
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.integers(0, 4_000).map(lambda n: -(10**n)), st.floats(allow_nan=False), any_text,
     st.binary(max_size=400), st.datetimes(timezones=zones), st.dates(), st.times(timezones=zones), st.timedeltas(),
     st.decimals(allow_nan=False, allow_infinity=True), st.complex_numbers(allow_nan=False),
     st.builds(FailedCall, st.sampled_from(["timeout", "server"]), any_text),
 )  # fmt: skip
-keys = st.recursive(scalars, lambda inner: st.one_of(st.tuples(inner, inner), st.frozensets(inner, max_size=3)), max_leaves=4)
+keys = st.recursive(
+    scalars, lambda inner: st.one_of(st.tuples(inner, inner), st.frozensets(inner, max_size=3)), max_leaves=4
+)
 values = st.recursive(
     scalars,
     lambda inner: st.one_of(
@@ -52,7 +59,7 @@ def same(a: object, b: object) -> bool:
         return len(a) == len(b) and all(map(same, a, b))  # type: ignore[arg-type]
     if isinstance(a, dict):
         return a == b and all(same(x, y) for x, y in zip(a.values(), b.values(), strict=True))  # type: ignore[union-attr]
-    return a == b and repr(a) == repr(b) or isinstance(a, set | frozenset)
+    return (a == b and repr(a) == repr(b)) or isinstance(a, set | frozenset)
 
 
 @given(st.lists(values, max_size=3), st.integers(1, 50))
@@ -65,7 +72,21 @@ def test_values_round_trip(items: list[object], step: int) -> None:
 
 
 def test_odd_floats_and_strings_round_trip() -> None:
-    odd = [float("nan"), float("inf"), float("-inf"), -0.0, 1e308, "\ud83d\ude00", "\ud800" * 300, "", "a\0", 2**63, -(2**63), Decimal("NaN"), Decimal("-0")]
+    odd = [
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        -0.0,
+        1e308,
+        "\ud83d\ude00",
+        "\ud800" * 300,
+        "",
+        "a\0",
+        2**63,
+        -(2**63),
+        Decimal("NaN"),
+        Decimal("-0"),
+    ]
     assert repr(read(pack("x", odd)).values) == repr(odd)
 
 
@@ -81,10 +102,22 @@ def test_any_bytes_are_a_frame_or_a_typed_error(data: bytes) -> None:
         pass
 
 
-tags = st.sampled_from(["s", "b", "t", "S", "F", "d", "f", "i", "D", "dt", "da", "ti", "td", "c", "x", "zz", ""])
+tags = st.sampled_from(
+    ["s", "b", "t", "S", "F", "d", "f", "i", "D", "dt", "da", "ti", "td", "c", "x", "zz", ""]
+)
 nodes = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-3, 10**20), st.floats(), st.text(max_size=9), st.just("inf"), st.just("1" * 4999)),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(tags, inner, min_size=0, max_size=2)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-3, 10**20),
+        st.floats(),
+        st.text(max_size=9),
+        st.just("inf"),
+        st.just("1" * 4999),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(tags, inner, min_size=0, max_size=2)
+    ),
     max_leaves=15,
 )
 
@@ -152,7 +185,11 @@ def test_a_frame_that_is_announced_too_large_is_refused_at_once() -> None:
 
 def test_colliding_keys_do_not_take_quadratic_time() -> None:
     modulus = sys.hash_info.modulus
-    for build in (lambda ks: {"S": ks}, lambda ks: {"d": [x for k in ks for x in (k, 0)]}, lambda ks: {"F": [{"t": [k]} for k in ks]}):
+    for build in (
+        lambda ks: {"S": ks},
+        lambda ks: {"d": [x for k in ks for x in (k, 0)]},
+        lambda ks: {"F": [{"t": [k]} for k in ks]},
+    ):
         node = build([{"i": hex(modulus * i)} for i in range(1, 40_000)])
         started = time.process_time()
         with pytest.raises(ProtocolError, match="collide"):

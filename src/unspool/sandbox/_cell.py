@@ -19,8 +19,8 @@ from ..types import CellError, FailedCall, FailureKind
 from ._channel import FrameChannel
 from ._processes import NodeProcesses
 from .protocol import HostCall, OnCall
-from .worker import Frame, FrameReader, ProtocolError, pack
 from .worker import FailedCall as WorkersFailedCall
+from .worker import Frame, FrameReader, ProtocolError, pack
 
 GRACE = 0.5  # between an interrupt and a kill
 ROLL_BACK = 5.0  # for the checkpoint to take over
@@ -101,7 +101,9 @@ class CellRun:
         self._over = False
         self.end = CellEnd()
         ours, theirs = socket.socketpair()
-        self._channel = FrameChannel(ours, FrameReader(failed=hosts_failed), self._on_cell_frame, self._on_closed)
+        self._channel = FrameChannel(
+            ours, FrameReader(failed=hosts_failed), self._on_cell_frame, self._on_closed
+        )
         node.listener = self
         try:
             node.start_cell(number, theirs)
@@ -260,7 +262,11 @@ class CellRun:
     def _take_call(self, frame: Frame) -> None:
         number, name = frame.number("id"), frame.text("name")
         kwargs = frame.values[-1] if frame.values else None
-        if number in self._tasks or not isinstance(kwargs, dict) or not all(type(key) is str for key in kwargs):
+        if (
+            number in self._tasks
+            or not isinstance(kwargs, dict)
+            or not all(type(key) is str for key in kwargs)
+        ):
             raise ProtocolError("a call is malformed")
         call = HostCall(name, tuple(frame.values[:-1]), kwargs)
         self._clock.call_opens()

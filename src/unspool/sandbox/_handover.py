@@ -61,7 +61,8 @@ def hand_over(value: object) -> Handed:
     except Exception as error:
         os.close(fd)
         raise ContextError(
-            f"the context, a {type(value).__name__}, cannot be handed to the sandbox ({type(error).__name__}: {error}); "
+            f"the context, a {type(value).__name__}, cannot be handed to the sandbox "
+            f"({type(error).__name__}: {error}); "
             "pass text or plain data: str, list, dict, DataFrame, dataclass, …"
         ) from None
     return Handed(fd, PICKLE)

@@ -128,7 +128,7 @@ class Zygote:
 
 
 ADVICE = (
-    "run in a container and use sandbox=\"none\" there, or, for code you trust, sandbox=\"none\" here; "
+    'run in a container and use sandbox="none" there, or, for code you trust, sandbox="none" here; '
     "`unspool doctor` shows what this machine can do"
 )
 _zygotes: dict[tuple[int, Kind], Zygote] = {}

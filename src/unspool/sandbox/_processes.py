@@ -120,7 +120,9 @@ class NodeProcesses:
         if reason or not self._opened.done():
             self._on_lost(reason)
         else:
-            asyncio.get_running_loop().call_later(KEEPER_SECONDS, self._on_lost, "the worker closed its channel")
+            asyncio.get_running_loop().call_later(
+                KEEPER_SECONDS, self._on_lost, "the worker closed its channel"
+            )
 
     def _on_packet(self, data: bytes) -> None:
         if not data:

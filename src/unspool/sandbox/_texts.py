@@ -26,7 +26,7 @@ import pickle
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 WIDTH = {"ascii": 1, "latin1": 1, "ucs2": 2, "ucs4": 4}
 _SAMPLE = {"ascii": "a", "latin1": "\u00e9", "ucs2": "\u03a9", "ucs4": "\U0001f600"}
@@ -196,15 +196,18 @@ def _battery(layout: str) -> bool:
     return found == layout and all(_same(mapped, other) for mapped, other in pairs)
 
 
+_OPERATIONS: tuple[Callable[[str], object], ...] = (
+    len, hash, repr, list, set, sorted, str, json.dumps, pickle.dumps, "{:s}".format,
+    str.upper, str.title, str.split, str.splitlines, str.isascii, str.strip, str.casefold,
+    lambda s: s[5:50] + s[-9:], lambda s: s[::-1], lambda s: s * 2, lambda s: s + "x", lambda s: s < "z",
+    lambda s: s.encode("utf-8"), lambda s: s.encode("utf-16"), lambda s: bytes(s, "utf-8"),
+    lambda s: s.find("more"), lambda s: s.count("Line"), lambda s: s.replace("12", "13"),
+    lambda s: re.findall(r"\w+,", s), lambda s: s in {s: 1}, lambda s: {s: 1}[s[:9] + s[9:]],
+    lambda s: s.partition("\t"), lambda s: "-".join([s, s]), lambda s: s.translate({44: 59}),
+    lambda s: f"{s!s:>9}", lambda s: ord(s[-1]), lambda s: s.zfill(3), lambda s: s.endswith("\n"),
+    lambda s: functools.reduce(max, s[:99]),
+)  # fmt: skip
+
+
 def _same(mapped: str, usual: str) -> bool:
-    operations = (
-        len, hash, str.upper, str.title, str.split, str.splitlines, str.isascii, str.strip, str.casefold,
-        json.dumps, pickle.dumps, repr, list, set, sorted, str, "{:s}".format,
-        lambda s: s[5:50] + s[-9:], lambda s: s[::-1], lambda s: s.encode("utf-8"), lambda s: s.encode("utf-16"),
-        lambda s: s.find("more"), lambda s: s.count("Line"), lambda s: s.replace("12", "13"), lambda s: s * 2,
-        lambda s: re.findall(r"\w+,", s), lambda s: {s: 1}[usual], lambda s: s in {usual: 1}, lambda s: s + "x",
-        lambda s: s.partition("\t"), lambda s: "-".join([s, s]), lambda s: s.translate({44: 59}), lambda s: s < "z",
-        lambda s: f"{s!s:>9}", lambda s: s % () if "%" not in s else s, lambda s: ord(s[-1]), lambda s: s.zfill(3),
-        lambda s: s.endswith("\n"), lambda s: bytes(s, "utf-8"), lambda s: functools.reduce(max, s[:99]),
-    )  # fmt: skip
-    return type(mapped) is str and mapped == usual and all(op(mapped) == op(usual) for op in operations)
+    return type(mapped) is str and mapped == usual and all(op(mapped) == op(usual) for op in _OPERATIONS)

@@ -172,10 +172,14 @@ class Keeper:
     def _read_desk(self) -> None:
         while self._listening:
             try:
-                data, more, _, _ = self._desk.recvmsg(64, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT)
+                data, more, _, _ = self._desk.recvmsg(
+                    64, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT
+                )
             except BlockingIOError:
                 return
-            pid = next((_CREDENTIALS.unpack(raw)[0] for _, kind, raw in more if kind == socket.SCM_CREDENTIALS), 0)
+            pid = next(
+                (_CREDENTIALS.unpack(raw)[0] for _, kind, raw in more if kind == socket.SCM_CREDENTIALS), 0
+            )
             kind, _, number = data.partition(b" ")
             if not data:
                 self._listening = False  # no process of the node is left

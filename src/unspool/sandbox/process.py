@@ -172,7 +172,10 @@ class ProcessRepl:
             outcome = cast(CellOutcome, end.outcome)
             if end.interrupted and outcome != "submitted":
                 outcome = "interrupted"
-                told.append(f"stopped after {end.own_seconds:.1f} s: a cell may run for {seconds:g} s; variables are kept")
+                told.append(
+                    f"stopped after {end.own_seconds:.1f} s: a cell may run for {seconds:g} s; "
+                    "variables are kept"
+                )
         elif end.how == "rolled_back":
             outcome = "rolled_back"
             told.append(f"{self._words(end)}; everything is as it was before this cell")

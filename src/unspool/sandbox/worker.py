@@ -20,13 +20,12 @@ and the value codec from this file, so that there is one copy of them. In order:
 """
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import asyncio
 import builtins
 import contextlib
-import ctypes
 import dataclasses
 import datetime
 import decimal
@@ -90,7 +89,8 @@ class FailedCall:
 
     def _refuse(self, *_: object) -> NoReturn:
         raise LLMError(
-            self.kind, f"a failed item was used as text: {self.message} (leave it out: `if item`, or ask again)"
+            self.kind,
+            f"a failed item was used as text: {self.message} (leave it out: `if item`, or ask again)",
         )
 
     __str__ = __format__ = __add__ = __radd__ = __len__ = __iter__ = _refuse
@@ -241,7 +241,9 @@ class Encoder:
         return {tag: len(self.segments) - 1}
 
     def _too_large(self) -> NoReturn:
-        raise TypeError(f"this is too large to hand over: the limit is {MAX_BODY >> 20} MB; pass a part of it")
+        raise TypeError(
+            f"this is too large to hand over: the limit is {MAX_BODY >> 20} MB; pass a part of it"
+        )
 
     def _int(self, value: int) -> object:
         if -(1 << 63) <= value < 1 << 63:
@@ -307,7 +309,8 @@ class Encoder:
         if isinstance(value, datetime.timedelta):
             return {"td": [value.days, value.seconds, value.microseconds]}
         if isinstance(value, decimal.Decimal):
-            if len(value.as_tuple().digits) > 4_000 or value.is_finite() and abs(value.adjusted()) > 100_000:
+            far = value.is_finite() and abs(value.adjusted()) > 100_000
+            if far or len(value.as_tuple().digits) > 4_000:
                 raise TypeError("this Decimal is too long to be handed over; pass str(x)")
             return {"D": str(value)}
         if isinstance(value, complex):
@@ -792,7 +795,9 @@ class Calls:
 
     def call(self, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         if os.getpid() != self._pid:
-            raise RuntimeError(f"{name}() works only in the REPL's own process; use threads for concurrent calls")
+            raise RuntimeError(
+                f"{name}() works only in the REPL's own process; use threads for concurrent calls"
+            )
         if self.over:
             raise Submitted
         number = next(self._ids)
@@ -913,11 +918,15 @@ def _as_schema(schema: object) -> object:
         types_of = {f.name: f.type for f in dataclasses.fields(schema)}
         names = {t.__name__: name for t, name in _NAMES_OF_TYPES.items() if isinstance(t, type)}
         properties = {
-            name: {"type": names[str(getattr(t, "__name__", t))]} if str(getattr(t, "__name__", t)) in names else {}
+            name: {"type": names[str(getattr(t, "__name__", t))]}
+            if str(getattr(t, "__name__", t)) in names
+            else {}
             for name, t in types_of.items()
         }
         return {"type": "object", "properties": properties, "required": list(properties)}
-    raise TypeError('schema= takes a JSON schema, e.g. {"type": "integer"}, a type such as int, or a dataclass')
+    raise TypeError(
+        'schema= takes a JSON schema, e.g. {"type": "integer"}, a type such as int, or a dataclass'
+    )
 
 
 def _one_prompt(value: object, call: str, many: str) -> str:
@@ -933,13 +942,15 @@ def _one_prompt(value: object, call: str, many: str) -> str:
         raise TypeError(
             f"{call} takes one prompt, not a {type(value).__name__}; for many prompts the call is {many}([…])"
         )
-    raise TypeError(f"{call} takes a str, not a {type(value).__name__}; the call is {call}(f\"… {{x}}\")")
+    raise TypeError(f'{call} takes a str, not a {type(value).__name__}; the call is {call}(f"… {{x}}")')
 
 
 def _many(value: object, call: str) -> list[object]:
     """The items of any iterable; a str is one text, not many."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"{call} takes a list, not a {type(value).__name__}; the call is {call}([first, second, …])")
+        raise TypeError(
+            f"{call} takes a list, not a {type(value).__name__}; the call is {call}([first, second, …])"
+        )
     return list(value)
 
 
@@ -1008,8 +1019,8 @@ class Functions:
         self.names: dict[str, object] = {
             name: getattr(self, name)
             for name in (
-                "llm_query", "llm_query_batched", "classify", "rlm_query", "rlm_query_batched", "grep", "chunks",
-                "budget", "SHOW_VARS", "submit", "FINAL", "FINAL_VAR", "SUBMIT",
+                "llm_query", "llm_query_batched", "classify", "rlm_query", "rlm_query_batched", "grep",
+                "chunks", "budget", "SHOW_VARS", "submit", "FINAL", "FINAL_VAR", "SUBMIT",
             )
         }  # fmt: skip
         self.names |= {"LLMError": LLMError, "FailedCall": FailedCall}
@@ -1028,7 +1039,12 @@ class Functions:
     def llm_query(self, *args: object, **kwargs: object) -> object:
         """llm_query(prompt, *, model=None, schema=None, images=None): one call to a language model."""
         usage = "llm_query(prompt, model=None, schema=None): put question and text into the one prompt"
-        names = {"prompt": _PROMPT, "model": (), "schema": ("format", "response_format"), "images": ("image",)}
+        names = {
+            "prompt": _PROMPT,
+            "model": (),
+            "schema": ("format", "response_format"),
+            "images": ("image",),
+        }
         given = bind("llm_query", usage, names, args, kwargs, positional=1)
         prompt = _one_prompt(given.get("prompt"), "llm_query", "llm_query_batched")
         more = {} if given.get("images") is None else {"images": given["images"]}
@@ -1094,10 +1110,14 @@ class Functions:
         if contexts is not None:
             contexts = _many(contexts, "rlm_query_batched(queries, contexts)")
             if len(contexts) != len(queries):
-                raise ValueError(f"{len(queries)} queries but {len(contexts)} contexts: one for each is needed")
+                raise ValueError(
+                    f"{len(queries)} queries but {len(contexts)} contexts: one for each is needed"
+                )
         if not queries:
             return []
-        return self._call("rlm_query_batched", queries, contexts=contexts, schema=_as_schema(given.get("schema")))
+        return self._call(
+            "rlm_query_batched", queries, contexts=contexts, schema=_as_schema(given.get("schema"))
+        )
 
     def budget(self) -> object:
         """budget(): what is left of the run's limits, as a dict."""
@@ -1144,7 +1164,11 @@ class Functions:
     def chunks(self, *args: object, **kwargs: object) -> list[object]:
         """chunks(text, size, overlap=0): pieces of a text (or a list) of at most that size."""
         usage = "chunks(text, size, overlap=0)"
-        names = {"text": ("context", "data", "items"), "size": ("chunk_size", "n"), "overlap": ("chunk_overlap",)}
+        names = {
+            "text": ("context", "data", "items"),
+            "size": ("chunk_size", "n"),
+            "overlap": ("chunk_overlap",),
+        }
         given = bind("chunks", usage, names, args, kwargs)
         text, size, overlap = given.get("text"), given.get("size"), given.get("overlap", 0)
         if not isinstance(size, int) or not isinstance(overlap, int) or size < 1 or not 0 <= overlap < size:
@@ -1152,7 +1176,9 @@ class Functions:
         if not isinstance(text, Sequence):
             raise TypeError(f"{usage}: text has to be a str or a list, not a {type(text).__name__}")
         step = size - overlap
-        return [text[at : at + size] for at in range(0, max(1, len(text) - overlap), step)] if len(text) else []
+        return (
+            [text[at : at + size] for at in range(0, max(1, len(text) - overlap), step)] if len(text) else []
+        )
 
     def SHOW_VARS(self) -> str:
         """SHOW_VARS(): the names you have made, with types and sizes."""
@@ -1310,8 +1336,14 @@ def _cell_frames(error: BaseException) -> list[tuple[str, int, str]]:
 
 
 _HINTS = (
-    ("can't be used in 'await' expression", "the functions of the REPL return their value at once: leave out await"),
-    ("expected str instance, FailedCall found", "a sub-call failed: leave failed items out, [a for a in answers if a]"),
+    (
+        "can't be used in 'await' expression",
+        "the functions of the REPL return their value at once: leave out await",
+    ),
+    (
+        "expected str instance, FailedCall found",
+        "a sub-call failed: leave failed items out, [a for a in answers if a]",
+    ),
 )
 
 
@@ -1337,7 +1369,9 @@ def describe(error: BaseException, cell: str) -> Failure:
     for place, (name, number, function) in enumerate(shown):
         if len(frames) > MAX_FRAMES and place == MAX_FRAMES // 2:
             lines.append(f"  … {len(frames) - MAX_FRAMES:,} more frames …")
-        where = f"  {name[1:-1]}, line {number}" + ("" if function == "<module>" else f", in {function[:100]}")
+        where = f"  {name[1:-1]}, line {number}" + (
+            "" if function == "<module>" else f", in {function[:100]}"
+        )
         source = cut(linecache.getline(name, number).strip(), 200)
         lines += [where, f"    {source}"] if source else [where]
     line = next((number for name, number, _ in reversed(frames) if name == cell), None)
@@ -1438,7 +1472,9 @@ class Repl:
         made = {
             name: value
             for name, value in list(self.namespace.items())
-            if self._given.get(name, _MISSING) is not value and not name.startswith("__") and name not in self._fixed
+            if self._given.get(name, _MISSING) is not value
+            and not name.startswith("__")
+            and name not in self._fixed
         }
         current = self.namespace.get("answer")
         untouched = current is self._answer and self._answer == {"content": "", "ready": False}
@@ -1543,9 +1579,13 @@ class Repl:
             answer["ready"] = False
             content = answer.get("content")
             if content is None or (isinstance(content, str) and not content.strip()):
-                self.note('answer["ready"] was set, but answer["content"] is empty: set the content, then ready')
+                self.note(
+                    'answer["ready"] was set, but answer["content"] is empty: set the content, then ready'
+                )
                 return
-            self.calls.call("submit", (content,), {"printed": self.screen.printed, "variable": None, "via": "answer"})
+            self.calls.call(
+                "submit", (content,), {"printed": self.screen.printed, "variable": None, "via": "answer"}
+            )
         except Submitted:
             pass
         except BaseException as error:
@@ -1685,7 +1725,11 @@ class Worker:
         except Exception as error:
             reserve.drop()
             context = isinstance(error, ContextLost)
-            why = f"the context cannot be handed over: {error}" if context else f"{type(error).__name__}: {error}"
+            why = (
+                f"the context cannot be handed over: {error}"
+                if context
+                else f"{type(error).__name__}: {error}"
+            )
             self._control.sendall(pack("failed", [why], context=context))
             os._exit(0)
         self._tell(b"R 0")

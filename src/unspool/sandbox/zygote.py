@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import gc
 import json
 import os
@@ -38,14 +39,13 @@ else:  # executed as a file: its siblings are not a package here
 WARM = """
 __future__ abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath collections
 collections.abc colorsys concurrent.futures contextlib copy csv ctypes dataclasses datetime decimal
-difflib email email.utils enum fractions functools gc glob graphlib gzip hashlib heapq html
+difflib email email.utils enum fractions functools gc getpass glob graphlib gzip hashlib heapq html
 html.parser inspect io itertools json linecache locale logging math mmap multiprocessing numbers
 operator os pathlib pickle pprint queue re reprlib secrets select shlex shutil signal sqlite3 stat
 statistics string struct sys tempfile textwrap threading time timeit token tokenize traceback types
-typing unicodedata unittest.mock urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile
-zlib zoneinfo numpy pandas pyarrow
-""".split()
-
+typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
+numpy pandas pyarrow
+"""
 QUIET = 50  # milliseconds without a request, after which a node is made in advance
 SCRATCH = 256 << 20  # bytes
 MAX_PROCESSES = 32  # of one node; what is more than a handful is a mistake that multiplies
@@ -85,7 +85,7 @@ def warm_up(more: list[str]) -> list[str]:
     done = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in [*WARM, *more]:
+        for name in [*WARM.split(), *more]:
             with contextlib.suppress(Exception):  # whatever a package does at import is not our concern
                 __import__(name)
                 done.append(name)
@@ -182,7 +182,7 @@ class Zygote:
         self._forking = False
         self._reap()
 
-    def _reap(self, *_: object) -> None:
+    def _reap(self, *signalled: object) -> None:
         """Keepers that have ended; and what a killed keeper has left behind."""
         if self._forking:
             return
@@ -296,15 +296,16 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
     poll.register(desk, select.POLLIN)
     if not poll.poll(0):
         worker.rehearse()
-    data, (control, context), _, _ = socket.recv_fds(desk, 1 << 16, 2)
+    data, fds, _, _ = socket.recv_fds(desk, 1 << 16, 2)
+    control, context = fds
     request: Request = json.loads(data)
-    load: Callable[[], object] = lambda: worker.load_pickle(context)
+    load: Callable[[], object] = functools.partial(worker.load_pickle, context)
     if request["context"] != "pickle":
         text = _texts.map_text(
             context, request["context"], request["start"], request["length"], zero_copy=zero_copy
         )
         os.close(context)
-        load = lambda: text
+        load = functools.partial(str, text)  # a str of a str is the same object
     if hardened:
         linux.harden_worker(scratch=scratch, read_only=[], memory=request["memory"], mapped=request["mapped"])
     else:
