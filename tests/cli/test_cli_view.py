@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import pytest
@@ -142,6 +143,25 @@ def test_an_error_in_a_cell_names_the_line() -> None:
     assert told([TURN, CELL, cell_ended("error", "", error)])[-1] == Line(
         "error", "turn 1: NameError: name 'x' is not defined (line 3)"
     )
+
+
+def test_a_refused_answer_is_told_once() -> None:
+    refused = ev.AnswerRefused(node="0", turn=1, cell=1, value=1, reason="nothing has been\nprinted yet")
+    assert told([TURN, CELL, refused]) == [
+        Line("note", "turn 1: answer refused: nothing has been printed yet")
+    ]
+    error = CellError("AnswerRefused", "nothing has been printed yet", "Traceback ...", 1)
+    assert [line.kind for line in told([TURN, CELL, refused, cell_ended("error", "", error)])] == ["note"]
+
+
+def test_what_the_engine_looks_at_before_the_first_turn_is_called_so() -> None:
+    before = [
+        ev.TurnStarted(node="0", turn=0),
+        ev.CellStarted(node="0", turn=0, cell=1, code="look()"),
+        replace(cell_ended(), turn=0),
+    ]
+    assert told([started(), *before])[0].text.startswith("first look: 1 line of code")
+    assert "turn" not in rows(viewed([started(), *before]), width=80)[0]
 
 
 @pytest.mark.parametrize(

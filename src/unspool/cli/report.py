@@ -85,16 +85,16 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
             other = "" if event.model == event.sub_model else f", sub-calls: {event.sub_model}"
             yield Line("head", f"model: {event.model}{other}")
         case ev.CellStarted() if event.node == ROOT and show_code:
-            yield Line("head", f"turn {event.turn}: code")
+            yield Line("head", f"{_turn(event.turn)}: code")
             yield Line("code", event.code.strip("\n"))
         case ev.CellEnded() if event.node == ROOT:
             yield from _cell(view, event, show_code)
         case ev.Hinted() if event.node == ROOT:
-            yield Line("note", f"turn {event.turn}: told the model: {one_line(event.text)}")
+            yield Line("note", f"{_turn(event.turn)}: told the model: {one_line(event.text)}")
         case ev.AnswerRefused() if event.node == ROOT:
-            yield Line("note", f"turn {event.turn}: answer refused: {one_line(event.reason)}")
+            yield Line("note", f"{_turn(event.turn)}: answer refused: {one_line(event.reason)}")
         case ev.BatchStarted() if event.size > 1:
-            place = f"turn {event.turn}" if event.node == ROOT else f"child {event.node}"
+            place = _turn(event.turn) if event.node == ROOT else f"child {event.node}"
             yield Line("note", f"{place}: {count(event.size, 'sub-call')} in one batch")
         case ev.NodeEnded() if event.node != ROOT:
             yield Line("note", f"child {event.node}: {event.status} ({one_line(event.reason)})")
@@ -102,9 +102,14 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
             yield from _end(event)
 
 
+def _turn(number: int) -> str:
+    """What comes before the first turn is code that the profile runs, so that the model sees a little."""
+    return f"turn {number}" if number else "first look"
+
+
 def _cell(view: View, event: ev.CellEnded, show_code: bool) -> Iterator[Line]:
     if show_code and event.output.strip():
-        yield Line("head", f"turn {event.turn}: output")
+        yield Line("head", f"{_turn(event.turn)}: output")
         yield Line("output", event.output.strip("\n"))
     done, every, failed = view.cell_calls
     parts = [f"{count(len(view.code.strip().splitlines()), 'line')} of code, {duration(event.seconds)}"]
@@ -114,10 +119,10 @@ def _cell(view: View, event: ev.CellEnded, show_code: bool) -> Iterator[Line]:
         parts.append(calls(done, every, failed))
     if event.outcome in _STOPPED:
         parts.append(_STOPPED[event.outcome])
-    yield Line("note", f"turn {event.turn}: {', '.join(parts)}")
-    if event.error is not None:
+    yield Line("note", f"{_turn(event.turn)}: {', '.join(parts)}")
+    if event.error is not None and event.error.type != "AnswerRefused":  # that has been told
         at = f" (line {event.error.line})" if event.error.line else ""
-        yield Line("error", f"turn {event.turn}: {event.error.type}: {one_line(event.error.message)}{at}")
+        yield Line("error", f"{_turn(event.turn)}: {event.error.type}: {one_line(event.error.message)}{at}")
 
 
 def _end(event: ev.RunEnded) -> Iterator[Line]:

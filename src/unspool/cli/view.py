@@ -79,7 +79,7 @@ def fold(view: View, event: ev.Event) -> View:
 def _root(view: View, event: ev.TurnStarted | ev.CellStarted | ev.CellEnded) -> View:
     match event:
         case ev.TurnStarted():
-            return replace(view, phase="asking the model", turn=event.turn)
+            return replace(view, phase="asking the model" if event.turn else "starting", turn=event.turn)
         case ev.CellStarted():
             before = (view.calls_done, view.calls_all, view.calls_failed)
             return replace(
