@@ -63,7 +63,7 @@ def duration(seconds: float) -> str:
 
 def tokens(usage: Usage) -> str:
     """Both sums; marked where some calls reported nothing, so that they are lower bounds."""
-    if usage.input_tokens is None and usage.output_tokens is None:
+    if usage.calls and usage.input_tokens is None and usage.output_tokens is None:
         return "tokens unknown"
     over = "at least " if usage.calls_unmeasured else ""
     return f"{over}{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out"
