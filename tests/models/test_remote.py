@@ -6,13 +6,14 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from unspool.errors import ModelError
 from unspool.models.calls import Caller
 from unspool.models.protocol import Message, ModelReply, ModelRequest
-from unspool.models.providers import PROVIDERS
+from unspool.models.providers import PROVIDERS, Provider
 from unspool.models.remote import RemoteModel
 from unspool.testing import Ask, Behaviour, FaultyServer
 from unspool.testing.server import Script
@@ -379,6 +380,70 @@ async def test_it_works_on_one_loop_after_the_other() -> None:
         assert await asyncio.to_thread(asyncio.run, once()) == "hello"
         assert await once() == "hello"
         await model.close()
+
+
+async def test_a_call_has_its_price_and_the_window_is_known_then() -> None:
+    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 500_000, "prompt_tokens_details": {"cached_tokens": 400_000}}
+    async with FaultyServer([Behaviour("x", usage=usage), Behaviour("x", usage=None)]) as server:
+        provider = replace(PROVIDERS["openai"], base_url=server.base_url)
+        model = RemoteModel(provider, "gpt-5-mini", key=KEY)
+        before = model.info.window
+        reply = await model.complete(ask())
+        # A million tokens cost 0.25 read, 0.025 from the cache, and 2 written.
+        assert reply.cost == pytest.approx(0.6 * 0.25 + 0.4 * 0.025 + 0.5 * 2)
+        assert (before, model.info.window) == (None, 400_000)
+        assert (await model.complete(ask())).cost is None  # no usage, no price
+        await model.close()
+        unknown = RemoteModel(provider, "no-such-model", key=KEY)
+        assert (await unknown.complete(ask())).cost is None
+        await unknown.close()
+
+
+async def test_a_server_of_this_machine_costs_nothing() -> None:
+    async with FaultyServer() as server:
+        model = RemoteModel(Provider("ollama", base_url=server.base_url, here=True), "m")
+        assert (await model.complete(ask())).cost == 0.0
+        await model.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "body", "expected"),
+    [
+        (
+            "anthropic", "claude-haiku-4-5",
+            {
+                "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "hello"}],
+                "stop_reason": "max_tokens",
+                "usage": {"input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 5, "output_tokens": 7},
+            },
+            Usage(calls=1, input_tokens=95, output_tokens=7, cached_tokens=80),
+        ),
+        (
+            "gemini", "gemini-2.5-flash",
+            {
+                "candidates": [{
+                    "content": {"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "hello"}]},
+                    "finishReason": "MAX_TOKENS",
+                }],
+                "usageMetadata": {
+                    "promptTokenCount": 95, "cachedContentTokenCount": 80, "candidatesTokenCount": 4,
+                    "thoughtsTokenCount": 3, "totalTokenCount": 102,
+                },
+            },
+            Usage(calls=1, input_tokens=95, output_tokens=7, cached_tokens=80, reasoning_tokens=3),
+        ),
+    ],
+)  # fmt: skip
+async def test_the_other_wires_count_the_same(name: str, model: str, body: Mapping[str, object], expected: Usage) -> None:
+    async with FaultyServer([Behaviour(usage=None, extra=body)]) as server:
+        provider = replace(PROVIDERS[name], base_url=server.base_url)
+        speaker = RemoteModel(provider, model, key=KEY)
+        reply = await speaker.complete(ask())
+        await speaker.close()
+    assert (reply.text, reply.thinking, reply.finish) == ("hello", "hm", "length")
+    assert reply.usage == expected
+    assert reply.cost
+    assert KEY in "".join(server.asks[0].headers.values())
 
 
 async def test_a_proxy_of_the_environment_is_used_and_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

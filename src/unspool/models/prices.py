@@ -15,13 +15,17 @@ True
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from concurrent.futures import Future
 from functools import lru_cache
 
 from .replies import Counts
 
+log = logging.getLogger("unspool.models")
+
 _loading: Future[None] | None = None
+_broken = False
 _lock = threading.Lock()
 
 
@@ -45,7 +49,7 @@ async def ready() -> None:
 
 def cost(provider: str, model: str, counts: Counts) -> float | None:
     """Dollars for these tokens; ``input`` includes ``cached`` and ``written``. After ``ready``."""
-    if counts.input is None or counts.output is None:
+    if _broken or counts.input is None or counts.output is None:
         return None
     from genai_prices import Usage, calc_price
 
@@ -68,6 +72,8 @@ def cost(provider: str, model: str, counts: Counts) -> float | None:
 @lru_cache(maxsize=256)
 def window(provider: str, model: str) -> int | None:
     """Tokens that the model reads at once, where the list has it. After ``ready``."""
+    if _broken:
+        return None
     from genai_prices.data_snapshot import get_snapshot
 
     try:
@@ -79,7 +85,9 @@ def window(provider: str, model: str) -> int | None:
 def _read(loading: Future[None]) -> None:
     try:
         cost("openai", "gpt-5", Counts(input=1, output=1))  # the first price builds the tables
-    except BaseException as error:
-        loading.set_exception(error)
-    else:
+    except Exception as error:  # a broken list must not fail the calls it would price
+        global _broken
+        _broken = True
+        log.warning("no call can be priced, genai-prices does not work here: %s", error)
+    finally:
         loading.set_result(None)
