@@ -232,6 +232,7 @@ class Keeper:
                 return
             if not pid:
                 return
+            self._read_desk()  # a cell registers before it kills its checkpoint: hear that first
             if pid == self._checkpoint:  # the cell is done, or has killed it
                 self._checkpoint = 0
                 self._repl = self._runner
