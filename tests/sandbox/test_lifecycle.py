@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from unspool.errors import ConfigError, SandboxLost
+from unspool.errors import ConfigError, SandboxLost, SandboxUnavailable
 from unspool.sandbox import _launch
 from unspool.sandbox.process import ProcessSandbox
 from unspool.sandbox.protocol import HostReply, ReplSpec
@@ -262,6 +262,17 @@ async def test_in_several_loops_and_threads_one_zygote(sandboxes: Mapping[str, P
 
     shown = await asyncio.gather(*[asyncio.to_thread(in_a_thread, str(i)) for i in range(3)])
     assert shown == [f"'{i}'\n" for i in range(3)]
+
+
+@pytest.mark.parametrize("executable", ["/nonexistent/python", "/bin/true", ""])
+async def test_a_sandbox_that_cannot_start_says_what_to_do(
+    executable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    sandbox = ProcessSandbox("none", namespaces=False)  # a kind of its own: its zygote is not running yet
+    with pytest.raises(SandboxUnavailable, match='sandbox="none"'):
+        await sandbox.open(ReplSpec("x"), on_call)
+    await sandbox.close()
 
 
 def test_an_unknown_name_is_a_config_error() -> None:

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from ..errors import ContextError
 from ._texts import WIDTH, seal, write_text
 
-_LARGE = 4 << 20  # characters above which the event loop is not held up
+_LARGE = 4 << 20  # characters
+_MANY = 1_000  # items
 PICKLE = "pickle"
 
 
@@ -69,7 +70,8 @@ def hand_over(value: object) -> Handed:
 
 
 async def hand_over_async(value: object) -> Handed:
-    """The same; a large text is written in a thread."""
-    if type(value) is str and len(value) > _LARGE:
-        return await asyncio.to_thread(hand_over, value)
-    return hand_over(value)
+    """The same; what may be large is written in a thread, so that the event loop goes on."""
+    most = _LARGE if type(value) is str else _MANY
+    if isinstance(value, str | bytes | list | tuple | dict | set) and len(value) <= most:
+        return hand_over(value)
+    return await asyncio.to_thread(hand_over, value)
