@@ -56,7 +56,9 @@ def bare_calls(url: str, count: int) -> None:
     for number in range(count):
         messages = [{"role": "user", "content": "x" * 2_000}] * (2 + 2 * number)
         body = json.dumps({"model": "bench-model", "messages": messages})
-        connection.request("POST", f"{parts.path}/chat/completions", body, {"Content-Type": "application/json"})
+        connection.request(
+            "POST", f"{parts.path}/chat/completions", body, {"Content-Type": "application/json"}
+        )
         json.loads(connection.getresponse().read())
     connection.close()
 
@@ -147,7 +149,9 @@ def sandbox_rows(rounds: int) -> list[Row]:
         for r, limit in ((worker, 0.005), (turn, 0.003))
     ]
     each = Row("one host call from code", tuple(calls), fork, tuple(floors), "≤ 0.1 ms", False)
-    prompt = Row("a prompt of a batch of 10,000, host call only", tuple(batch), fork, tuple(floors), "≤ 0.02 ms", False)
+    prompt = Row(
+        "a prompt of a batch of 10,000, host call only", tuple(batch), fork, tuple(floors), "≤ 0.02 ms", False
+    )
     rows += [
         Row(r.what, r.values, r.floor, r.floors, r.goal, r.median <= limit)
         for r, limit in ((each, 0.0001), (prompt, 0.00002))
@@ -191,7 +195,14 @@ def fan_out(rounds: int) -> list[Row]:
             cpu.append(time.process_time() - used)
             engine.close()
             floors.append(timed(lambda: asyncio.run(_bare_client(url, 1000, 64))))
-    row = Row("1,000 sub-calls of 50 ms, 64 at a time", tuple(values), "bare client", tuple(floors), "≤ 1.15 ×", False)
+    row = Row(
+        "1,000 sub-calls of 50 ms, 64 at a time",
+        tuple(values),
+        "bare client",
+        tuple(floors),
+        "≤ 1.15 ×",
+        False,
+    )
     ideal = (1000 / 64 * 0.05,) * rounds
     spent = Row("the same: CPU time of the host", tuple(cpu), "ideal wall time", ideal, "≤ 0.6 s", False)
     return [
@@ -202,7 +213,9 @@ def fan_out(rounds: int) -> list[Row]:
 
 def imports(rounds: int) -> list[Row]:
     def command(*arguments: str) -> float:
-        return timed(lambda: subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL))
+        return timed(
+            lambda: subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+        )
 
     package, cli, floors = [], [], []
     for _ in range(rounds):
@@ -211,7 +224,10 @@ def imports(rounds: int) -> list[Row]:
         cli.append(command("-m", "unspool", "--help"))
     floor = "python -c pass"
     rows = (
-        (Row("import unspool, RLM loaded", tuple(package), floor, tuple(floors), "≤ 100 ms beyond", False), 0.1),
+        (
+            Row("import unspool, RLM loaded", tuple(package), floor, tuple(floors), "≤ 100 ms beyond", False),
+            0.1,
+        ),
         (Row("unspool --help", tuple(cli), floor, tuple(floors), "≤ 300 ms in all", False), None),
     )
     return [
@@ -240,7 +256,14 @@ def large_context(rounds: int) -> list[Row]:
         RLM(ScriptedModel(first)).run("q", text)
         values.append(seen[0] - started)
         floors.append(timed(lambda: _fill_memfd(text)))
-    row = Row("100 MB text: run() to first root request", tuple(values), "encode into a memfd", tuple(floors), "≤ 300 ms", False)
+    row = Row(
+        "100 MB text: run() to first root request",
+        tuple(values),
+        "encode into a memfd",
+        tuple(floors),
+        "≤ 300 ms",
+        False,
+    )
     return [Row(row.what, row.values, row.floor, row.floors, row.goal, row.median <= 0.3)]
 
 
@@ -267,7 +290,9 @@ def main() -> int:
     ]
     print(table(rows))
     missed = [row.what for row in rows if not row.met]
-    print(f"\nPython {sys.version.split()[0]}, {os.cpu_count()} cores. Missed: {'; '.join(missed) or 'none'}.")
+    print(
+        f"\nPython {sys.version.split()[0]}, {os.cpu_count()} cores. Missed: {'; '.join(missed) or 'none'}."
+    )
     if arguments.json:
         arguments.json.write_text(as_json(rows), encoding="utf-8")
     return 1 if missed else 0

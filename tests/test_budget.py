@@ -64,7 +64,9 @@ def test_the_ledger_keeps_roles_apart_and_unknown_cost_unknown() -> None:
     assert meter.cost is None
 
 
-@pytest.mark.parametrize("limits", [{"calls": -1}, {"seconds": 0}, {"seconds": -2.0}, {"seconds": float("nan")}])
+@pytest.mark.parametrize(
+    "limits", [{"calls": -1}, {"seconds": 0}, {"seconds": -2.0}, {"seconds": float("nan")}]
+)
 def test_limits_that_make_no_sense_are_named(limits: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(limits))):
         Budget(**limits)  # type: ignore[arg-type]

@@ -31,7 +31,9 @@ def test_any_value_is_described_in_a_bounded_text(value: object) -> None:
     assert len(text) < 8_000
 
 
-@pytest.mark.parametrize("value", ["x" * 10**7, ["y" * 10**6] * 100, {str(i): "z" * 10**5 for i in range(1000)}])
+@pytest.mark.parametrize(
+    "value", ["x" * 10**7, ["y" * 10**6] * 100, {str(i): "z" * 10**5 for i in range(1000)}]
+)
 def test_the_description_does_not_grow(value: object) -> None:
     assert len(describe(value)) < 4_000
 

@@ -25,7 +25,15 @@ def test_the_event_table_is_the_code() -> None:
 
 
 def test_the_result_table_is_the_code() -> None:
-    for kind in (types.Run, types.Node, types.Turn, types.CellRun, types.SubCall, types.Usage, types.LedgerLine):
+    for kind in (
+        types.Run,
+        types.Node,
+        types.Turn,
+        types.CellRun,
+        types.SubCall,
+        types.Usage,
+        types.LedgerLine,
+    ):
         assert row(kind.__name__) == [f.name for f in fields(kind)], kind
 
 

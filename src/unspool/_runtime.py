@@ -104,6 +104,8 @@ class Runtime:
         wait([self.submit(asyncio.wait_for(close_all(), CLOSE_SECONDS)).future], CLOSE_SECONDS + 1)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(CLOSE_SECONDS)
+        if not self._thread.is_alive():
+            self.loop.close()
 
 
 _runtime: Runtime | None = None

@@ -69,7 +69,7 @@ def test_code_in_a_tool_call_is_the_cell() -> None:
 
 
 def test_an_empty_reply_gets_a_hint() -> None:
-    run, model = play(["", "", py("print(1)\nsubmit('x')")])
+    run, _model = play(["", "", py("print(1)\nsubmit('x')")])
     assert run.answer == "x"
 
 
@@ -135,7 +135,9 @@ def test_a_cell_that_hangs_is_stopped_and_the_rest_kept() -> None:
 
 
 def test_context_cannot_be_rebound() -> None:
-    run, model = play([py("context = 'mine'\nllm_query = 3"), py("print(context)\nsubmit(context)")], "theirs")
+    run, model = play(
+        [py("context = 'mine'\nllm_query = 3"), py("print(context)\nsubmit(context)")], "theirs"
+    )
     assert run.answer == "theirs"
     assert "context" in shown(model, 1)
     assert "llm_query" in shown(model, 1)

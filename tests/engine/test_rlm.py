@@ -94,7 +94,8 @@ def test_tools_sync_async_and_raising() -> None:
         raise RuntimeError("the shelf is empty")
 
     run, model = play(
-        [py("print(double(4), later('hi'))"), py("broken()"), py("submit(double(x=5))")], tools=[double, later, broken]
+        [py("print(double(4), later('hi'))"), py("broken()"), py("submit(double(x=5))")],
+        tools=[double, later, broken],
     )
     assert run.answer == 10
     assert "double(x: int) -> int`: Twice x." in model.requests[0].messages[-1].text

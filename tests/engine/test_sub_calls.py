@@ -17,7 +17,7 @@ def echo(**settings: object) -> ScriptedModel:
 
 def results(code: str, sub: ScriptedModel | None = None, **settings: object) -> object:
     """What a cell that assigns ``r`` got."""
-    run, model = play([py(code + "\nprint(1)\nsubmit(r)")], sub=sub or echo(), max_turns=1, **settings)
+    run, _model = play([py(code + "\nprint(1)\nsubmit(r)")], sub=sub or echo(), max_turns=1, **settings)
     assert run.status == "answered", run.trace.turns[0].cells[0]
     return run.answer
 
@@ -56,14 +56,16 @@ def test_a_wrong_call_shows_the_right_one(call: str) -> None:
 
 def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
     sub = echo()
-    run, model = play([py("llm_query('a', model='gpt-99')"), py("print(1)\nsubmit('x')")], sub=sub)
+    _run, model = play([py("llm_query('a', model='gpt-99')"), py("print(1)\nsubmit('x')")], sub=sub)
     assert "gpt-99" in shown(model, 1)
     assert "scripted:sub" in shown(model, 1)
     assert sub.requests == []
 
 
 def test_root_and_sub_model_can_be_named() -> None:
-    root = ScriptedModel([py("r = llm_query('a', model='scripted:model')\nprint(1)\nsubmit(r)"), "from the root model"])
+    root = ScriptedModel(
+        [py("r = llm_query('a', model='scripted:model')\nprint(1)\nsubmit(r)"), "from the root model"]
+    )
     from unspool import RLM
 
     run = RLM(root, sub_model=echo()).run("q", "c")
@@ -138,7 +140,9 @@ def test_schema_that_is_never_met_is_a_typed_failure() -> None:
 
 def test_classify_asks_each_item_with_the_examples_as_turns() -> None:
     sub = ScriptedModel(lambda m: "Good." if "love" in m[-1].text else "bad", name="scripted:sub")
-    code = "r = classify(['I love it', 'awful'], ['good', 'bad'], examples=[('great', 'good'), ('meh', 'bad')])"
+    code = (
+        "r = classify(['I love it', 'awful'], ['good', 'bad'], examples=[('great', 'good'), ('meh', 'bad')])"
+    )
     assert results(code, sub) == ["good", "bad"]
     request = sub.requests[0]
     assert request.choices == ("good", "bad")
@@ -219,9 +223,7 @@ def test_children_answer_with_their_own_repl() -> None:
 
 def test_beyond_the_depth_a_sub_call_answers_and_says_so() -> None:
     sub = echo()
-    run, model = play(
-        [py("r = rlm_query('long?', 'abcd')\nprint(r)"), py("submit(r)")], sub=sub, max_depth=0
-    )
+    run, model = play([py("r = rlm_query('long?', 'abcd')\nprint(r)"), py("submit(r)")], sub=sub, max_depth=0)
     assert run.answer == "re: long?\n\nabcd"
     assert "no depth is left" in shown(model, 1)
 

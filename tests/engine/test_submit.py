@@ -74,7 +74,9 @@ def test_final_var_of_an_undefined_name_says_what_there_is() -> None:
 
 
 def test_ready_without_content_is_refused() -> None:
-    run, model = play([py("print(1)\nanswer['ready'] = True"), py("answer['content'] = 'x'\nanswer['ready'] = True")])
+    run, model = play(
+        [py("print(1)\nanswer['ready'] = True"), py("answer['content'] = 'x'\nanswer['ready'] = True")]
+    )
     assert run.answer == "x"
     assert "empty" in shown(model, 1)
 
@@ -142,7 +144,10 @@ def test_nothing_is_refused(value: str) -> None:
 def test_failed_items_are_refused_wherever_they_are() -> None:
     sub = ScriptedModel([])  # no reply left: every sub-call fails
     run, model = play(
-        [py("r = llm_query_batched(['a', 'b'])\nprint(r)\nsubmit({'deep': [1, (r[0],)]})"), py("submit('clean')")],
+        [
+            py("r = llm_query_batched(['a', 'b'])\nprint(r)\nsubmit({'deep': [1, (r[0],)]})"),
+            py("submit('clean')"),
+        ],
         sub=sub,
     )
     assert run.answer == "clean"
@@ -160,7 +165,8 @@ def test_wanted_type_names_the_field_that_does_not_fit() -> None:
         age: int
 
     run, model = play(
-        [py("print(1)\nsubmit({'name': 'Ada', 'age': 'old'})"), py("submit({'name': 'Ada', 'age': 36})")], answer=Person
+        [py("print(1)\nsubmit({'name': 'Ada', 'age': 'old'})"), py("submit({'name': 'Ada', 'age': 36})")],
+        answer=Person,
     )
     assert run.answer == Person(name="Ada", age=36)
     assert "age" in shown(model, 1)

@@ -1,0 +1,93 @@
+"""Profiles: what each sends first, and the hooks that a profile has."""
+
+from __future__ import annotations
+
+import pytest
+
+from unspool import RLM
+from unspool.prompts import PROFILES, get_profile
+from unspool.prompts.look import look_cell
+from unspool.testing import ScriptedModel
+
+from .helpers import py
+
+LOG = "".join(
+    f"08:{i // 60:02}:{i % 60:02} door {i} {'opened' if i % 3 else 'jammed'} by user{i % 7} after {i} s\n"
+    for i in range(900)
+)
+LONGEST = {"frontier": 4_000, "small": 9_000}  # characters of the first prompt, worked turns included
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize(
+    "context", [LOG, LOG * 50, {"a.log": LOG}, [LOG] * 3, ""], ids=["text", "long", "dict", "list", "none"]
+)
+def test_first_prompt_does_not_grow_by_accident(name: str, context: object) -> None:
+    model = ScriptedModel([py("print(1)\nsubmit('x')")] * 2)
+    RLM(model, profile=name).run("How often was a door jammed?", context)
+    assert sum(len(m.text) for m in model.requests[0].messages) <= LONGEST[name]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_starts_the_same_for_every_question(name: str) -> None:
+    """All but the last message: that is what providers and the local model keep between runs."""
+    starts = []
+    for question, context in (("One?", LOG), ("Two?", "other text")):
+        model = ScriptedModel([py("print(1)\nsubmit('x')")] * 2)
+        RLM(model, profile=name).run(question, context)
+        starts.append(model.requests[0].messages[:-1])
+    assert starts[0] == starts[1]
+    assert starts[0][0].role == "system"
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_worked_turns_alternate_and_hold_code(name: str) -> None:
+    examples = get_profile(name).examples
+    assert [m.role for m in examples] == ["user", "assistant"] * (len(examples) // 2)
+    assert all("```python" in m.text for m in examples if m.role == "assistant")
+
+
+def test_the_model_of_a_small_machine_gets_the_small_profile() -> None:
+    model = ScriptedModel([py("print(1)\nsubmit('x')")] * 2, profile="small")
+    RLM(model).run("How often?", LOG)
+    assert model.requests[0].messages[0].text == get_profile("small").system
+
+
+def look(query: str, context: object) -> str:
+    """What a first look prints, in a REPL."""
+    model = ScriptedModel([py(look_cell(query)), py("submit('x')")])
+    run = RLM(model).run(query, context)
+    return run.trace.turns[0].cells[0].output
+
+
+def test_a_look_groups_the_lines_by_form() -> None:
+    seen = look("How often was a door jammed?", LOG)
+    assert "300" in seen
+    assert "jammed by user" in seen
+    assert len(seen) < 1_200
+
+
+@pytest.mark.parametrize(
+    "context", ["", "no such thing\n", [], {}, 7, ["x", 3], b"bytes", "\ud800 door\n" * 5, "\n" * 1000]
+)
+def test_a_look_at_anything_is_no_error(context: object) -> None:
+    model = ScriptedModel([py(look_cell("Which door was {opened} \\ first's \"?")), py("submit('x')")])
+    run = RLM(model).run("q", context)
+    assert run.trace.turns[0].cells[0].outcome == "ok", run.trace.turns[0].cells[0]
+
+
+def test_the_first_look_is_turn_zero_and_is_no_turn_of_the_model() -> None:
+    model = ScriptedModel([py("submit('x')")] * 2, profile="small")
+    run = RLM(model).run("How often was a door jammed?", LOG)
+    assert [turn.number for turn in run.trace.turns] == list(range(run.turns + 1))
+    assert run.trace.turns[0].text is None
+    assert "jammed" in run.trace.turns[0].cells[0].output
+    assert "jammed by user" in model.requests[0].messages[-1].text
+
+
+def test_the_question_ends_every_message_of_the_small_profile() -> None:
+    question = "How often was a door jammed?"
+    model = ScriptedModel([py("print(1)"), py("print(2)"), py("submit('x')")], profile="small")
+    RLM(model).run(question, LOG)
+    for request in model.requests:
+        assert request.messages[-1].text.rstrip().endswith(question)
