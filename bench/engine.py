@@ -163,8 +163,12 @@ async def _bare_client(url: str, count: int, width: int) -> None:
     """The floor of a fan-out: the same calls by a minimal keep-alive client."""
     parts = urlsplit(url)
     body = json.dumps({"model": "bench-model", "messages": [{"role": "user", "content": "prompt"}]}).encode()
-    head = f"POST {parts.path}/chat/completions HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
-    request = head.encode() + body
+    lines = [
+        f"POST {parts.path}/chat/completions HTTP/1.1",
+        f"Host: {parts.netloc}",
+        f"Content-Length: {len(body)}",
+    ]
+    request = "\r\n".join([*lines, "\r\n"]).encode() + body
     left = iter(range(count))
 
     async def line() -> None:

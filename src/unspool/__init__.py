@@ -8,7 +8,8 @@ costs next to nothing.
 
 >>> from unspool import RLM
 >>> from unspool.testing import ScriptedModel
->>> run = RLM(ScriptedModel(["```python\\nprint(context[:9])\\nsubmit(context.upper())\\n```"])).run("Shout.", "hi")
+>>> model = ScriptedModel(["```python\\nprint(context[:9])\\nsubmit(context.upper())\\n```"])
+>>> run = RLM(model).run("Shout.", "hi")
 >>> run.answer, run.status
 ('HI', 'answered')
 """

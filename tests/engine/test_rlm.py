@@ -64,12 +64,19 @@ async def test_leaving_a_stream_cancels_its_run() -> None:
 
 
 async def test_cancelling_stops_requests_and_completes_the_journal() -> None:
-    sub = ScriptedModel(lambda m: "r", latency=60, name="scripted:sub")
+    full = asyncio.Event()
+    here = asyncio.get_running_loop()
+
+    def reply(_: tuple[Message, ...]) -> str:
+        if len(sub.requests) == 32:
+            here.call_soon_threadsafe(full.set)
+        return "r"
+
+    sub = ScriptedModel(reply, latency=60, name="scripted:sub")
     store = MemoryStore()
     engine = RLM(ScriptedModel([py("llm_query_batched(['a'] * 100)")]), sub_model=sub, store=store)
     task = asyncio.create_task(engine.arun("q", "c"))
-    while len(sub.requests) < 32:
-        await asyncio.sleep(0.01)
+    await full.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

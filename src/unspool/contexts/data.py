@@ -68,7 +68,8 @@ def describe_other(value: object, room: int) -> str:
     shape = getattr(value, "shape", None)
     size = f" of shape {shape}" if isinstance(shape, tuple) else ""
     if isinstance(value, bytes | bytearray):
-        return f"`context` is {kind.__name__}, {len(value):,} bytes. Its start:\n{quoted(repr(bytes(value[: room // 4])))}"
+        start = quoted(repr(bytes(value[: room // 4])))
+        return f"`context` is {kind.__name__}, {len(value):,} bytes. Its start:\n{start}"
     columns = getattr(value, "dtypes", None)
     if columns is not None and hasattr(value, "head"):
         return (

@@ -63,10 +63,7 @@ def read_file(path: str | Path) -> str:
 
 def decode(data: bytes, name: str) -> str:
     """UTF-8 (or UTF-16 with a mark) as text; ``name`` is used in the error."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
-    else:
-        encoding = "utf-8-sig"
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
