@@ -19,6 +19,7 @@ SPELLINGS = {
     "x = [1]\nFINAL_VAR('x')": ([1], "FINAL_VAR"),
     "x = [1]\nFINAL_VAR(' \"x\" ')": ([1], "FINAL_VAR"),
     "x = [1]\nFINAL_VAR(x)": ([1], "FINAL_VAR"),
+    "x = 'two words'\nFINAL_VAR(x)": ("two words", "FINAL_VAR"),
     "answer['content'] = 'a'; answer['ready'] = True": ("a", "answer"),
     "answer['ready'] = True; answer['content'] = 'late'": ("late", "answer"),
     "answer.update(content=7, ready=True)": (7, "answer"),

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator
 WIDTH = {"ascii": 1, "latin1": 1, "ucs2": 2, "ucs4": 4}
 _SAMPLE = {"ascii": "a", "latin1": "\u00e9", "ucs2": "\u03a9", "ucs4": "\U0001f600"}
 _CODEC = {"ascii": "ascii", "latin1": "latin-1", "ucs2": "utf-16-le", "ucs4": "utf-32-le"}
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 _SMALL = 1024  # bytes below which a copy is cheaper than a mapping
 _SEALS = 0x1 | 0x2 | 0x4 | 0x8  # no more seals, no shrinking, no growing, no writing
 _OLD = sys.version_info < (3, 12)
