@@ -1216,8 +1216,6 @@ class Functions:
             self._submit(name, "FINAL_VAR")
         made = self._repl.made(answer=True)
         key = name.strip().strip("\"'")
-        if not key.isidentifier():
-            self._submit(name, "FINAL_VAR")  # FINAL_VAR(x): the value itself, not a name
         if not key.isidentifier():  # FINAL_VAR(x) where x holds the text
             self._submit(name, "FINAL_VAR", named=True)
         if key not in made:
