@@ -18,7 +18,8 @@ named like a result.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import TypeVar
 
 from . import events as ev
 from .cells import Cell, Found, find_cells
@@ -27,11 +28,15 @@ from .errors import ContextError, ModelError, SandboxError
 from .models.protocol import Message, ModelReply, ModelRequest
 from .prompts import First
 from .prompts.feedback import Shown, turn_message
+from .prompts.profile import Look
 from .repl_api import ReplApi
 from .sandbox.protocol import Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .tools import DRAFT
 from .types import Status, Usage
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 DRAFT_SECONDS = 0.1
@@ -87,6 +92,7 @@ class NodeLoop:
         self.description = describe(task.context, head=self.profile.head, tail=self.profile.tail)
         self.api = ReplApi(scope, task)
         self.history: list[Message] = []
+        self.repl: Repl | None = None
         self.turn = 0
         self.cells = 0
         self.silent = 0
@@ -110,31 +116,20 @@ class NodeLoop:
         ]
 
     async def run(self) -> Outcome:
-        spec = ReplSpec(
-            context=self.task.context,
-            tools=(*self.scope.tools.names, DRAFT),
-            imports=self.profile.imports,
-            memory=self.scope.limits.cell_memory,
-            shown=self.profile.shown,
-        )
         try:
-            repl = await self.scope.sandbox.open(spec, self.api)
-        except (ContextError, SandboxError) as error:
-            return Outcome("failed", str(error))
-        try:
-            return await self._to_the_end(repl)
+            return await self._to_the_end()
         finally:
-            await repl.close()
+            if self.repl is not None:
+                await self.repl.close()
 
-    async def _to_the_end(self, repl: Repl) -> Outcome:
+    async def _to_the_end(self) -> Outcome:
         """Turns until an answer stands or something stops them; then the status for it."""
         deadline = self.task.meter.deadline()
         status: Status = "partial"
         reason = ""
         try:
             async with asyncio.timeout(deadline[0] if deadline else None):
-                self.history = self._first_messages(await self._first_look(repl))
-                await self._turns(repl)
+                await self._turns()
         except TimeoutError:
             status, reason = "budget", f"{deadline[1] if deadline else 'a time limit'} is reached"
         except OutOfTurns:
@@ -143,26 +138,23 @@ class NodeLoop:
             reason = str(error)
         except ModelError as error:
             reason = f"the model {self.scope.root.info.name} failed: {error.message}"
-        except SandboxError as error:
+        except (ContextError, SandboxError) as error:
             reason = str(error)
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
-        return await self._stopped(repl, status, reason)
+        return await self._stopped(status, reason)
 
-    async def _first_look(self, repl: Repl) -> str:
-        """What the profile's own look prints: turn 0, before the model is asked."""
-        if self.profile.look is None:
-            return ""
-        self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=0))
-        (shown,) = await self._run_cells(repl, [Cell(self.profile.look(self.task.query), "look", True)])
-        return shown.result.output.strip()
-
-    async def _turns(self, repl: Repl) -> None:
+    async def _turns(self) -> None:
         """Algorithm 1. Returns once an answer is accepted."""
+        if self.profile.look is None:
+            self.history = self._first_messages("")
+        else:
+            repl = await self._open()
+            self.history = self._first_messages(await self._first_look(repl, self.profile.look))
         for turn in range(1, self.scope.limits.max_turns + 1):
             self.turn = self.api.place.turn = turn
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
-            reply = await self._ask()
+            repl, reply = await both(self._open(), self._ask())  # opening hides behind the first reply
             found = find_cells(reply.text, code=reply.code, thinking=reply.thinking)
             shown = await self._run_cells(repl, found.cells)
             if self.api.answers.accepted is not None:
@@ -172,6 +164,25 @@ class NodeLoop:
             hints = self._hints(found, shown, reply)
             self._remember(reply, shown, hints)
         raise OutOfTurns
+
+    async def _open(self) -> Repl:
+        """The node's REPL, opened on first use."""
+        if self.repl is None:
+            spec = ReplSpec(
+                context=self.task.context,
+                tools=(*self.scope.tools.names, DRAFT),
+                imports=self.profile.imports,
+                memory=self.scope.limits.cell_memory,
+                shown=self.profile.shown,
+            )
+            self.repl = await self.scope.sandbox.open(spec, self.api)
+        return self.repl
+
+    async def _first_look(self, repl: Repl, look: Look) -> str:
+        """What the profile's own look prints: turn 0, before the model is asked."""
+        self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=0))
+        (shown,) = await self._run_cells(repl, [Cell(look(self.task.query), "look", True)])
+        return shown.result.output.strip()
 
     async def _ask(self) -> ModelReply:
         sampling = self.profile.sampling
@@ -279,17 +290,27 @@ class NodeLoop:
         told = turn_message(shown, hints=hints, left=left, nudge=nudge)
         self.history.append(Message("user", told))
 
-    async def _stopped(self, repl: Repl, status: Status, reason: str) -> Outcome:
+    async def _stopped(self, status: Status, reason: str) -> Outcome:
         """No answer: the best draft, and the status that says so."""
-        if not self.api.answers.drafts and self.scope.fatal is None and self.cells:
+        if not self.api.answers.drafts and self.scope.fatal is None and self.cells and self.repl:
             try:
-                await repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
+                await self.repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
             except SandboxError as error:
                 reason += f"; no draft could be read ({error})"
         if self.api.answers.drafts:
             source, value = self.api.answers.drafts[0]
             return Outcome(status, reason, value, source, self.turn)
         return Outcome("budget" if status == "budget" else "failed", reason, turns=self.turn)
+
+
+async def both(first: Coroutine[object, object, A], second: Coroutine[object, object, B]) -> tuple[A, B]:
+    """The results of both, run at once; the first failure cancels the other and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            one, other = group.create_task(first), group.create_task(second)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return one.result(), other.result()
 
 
 def _nothing(model: str, error: ModelError) -> ModelReply:
