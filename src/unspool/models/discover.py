@@ -78,13 +78,9 @@ def look(
     cache: str | None = None,
     progress: OnProgress | None = None,
 ) -> Where:
-    known_servers = tuple(p for p in PROVIDERS.values() if p.here)
-    return Where(
-        os.environ if environ is None else environ,
-        known_servers if servers is None else servers,
-        cache,
-        progress,
-    )
+    if servers is None:
+        servers = tuple(p for p in PROVIDERS.values() if p.here)
+    return Where(os.environ if environ is None else environ, servers, cache, progress)
 
 
 def resolve(
@@ -287,7 +283,7 @@ def _make_local(name: str, where: Where) -> Model:
         try:
             pull(entry.name, progress=where.progress, cache=where.cache)
         except PullFailed as error:
-            raise PullFailed(f"{error}\n{_ways_out()}") from error
+            raise PullFailed(f"{error}\n{_ways_out()}") from None
     return LocalModel(entry.name, cache=where.cache)
 
 
@@ -299,4 +295,4 @@ def _profile(model: str) -> str:
 
 def _ways_out() -> str:
     others = [p.keys[0] for p in PROVIDERS.values() if p.keys and p.name not in ("openai", "anthropic")]
-    return WAYS_OUT.format(others=", ".join(others))
+    return WAYS_OUT.format(others=", ".join(others[:3]) + ", …")

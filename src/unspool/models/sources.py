@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,11 @@ Report = Callable[[int], None]
 HUB_SECONDS = 5.0
 _AT_ONCE = 3
 _COPY = 1 << 20
+_NO_NETWORK = re.compile(
+    r"name resolution|Name or service not known|Connection refused|No route to host"
+    r"|Network is unreachable|timed out|ProxyError|SSLError|certificate verify failed",
+    re.IGNORECASE,
+)
 
 
 class SourceFailed(Exception):
@@ -93,10 +99,9 @@ class Hub:
         thread = threading.Thread(target=attempt, daemon=True)
         thread.start()
         thread.join(HUB_SECONDS)
-        if not outcome:
-            raise SourceFailed(f"no answer from {address[0]} within {HUB_SECONDS:g} s")
-        if outcome[0] is not None:
-            raise SourceFailed(f"no way to {address[0]} ({outcome[0].strerror or outcome[0]})")
+        error = outcome[0] if outcome else TimeoutError(f"no answer within {HUB_SECONDS:g} s")
+        if error is not None:
+            raise SourceFailed(f"no way to {address[0]} ({error.strerror or error})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +188,16 @@ class _Pips:
         _, said = process.communicate()
         self._running.discard(process)
         if process.returncode != 0:
-            lines = [line.removeprefix("ERROR: ").strip() for line in said.splitlines() if line.strip()]
-            raise SourceFailed(f"pip: {lines[-1][:300] if lines else f'exit {process.returncode}'}")
+            raise SourceFailed(_why_pip_failed(said) or f"pip ended with {process.returncode}")
         return folder
+
+
+def _why_pip_failed(said: str) -> str:
+    """One line of what pip wrote. Without a network its last line says that there is no such package."""
+    if trouble := _NO_NETWORK.search(said):
+        return f"no way to the package index ({trouble[0]})"
+    lines = [line.removeprefix("ERROR: ").strip() for line in said.splitlines() if line.strip()]
+    return f"pip: {lines[-1][:300]}" if lines else ""
 
 
 def _append_slice(folder: Path, out: _Writable) -> int:
