@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from unspool.cli.doctor import masked, works
+from unspool.cli.doctor import works
+from unspool.models.providers import masked
 from unspool.sandbox.protocol import Protection, SandboxReport, Tier
 
 from .conftest import MakeCli

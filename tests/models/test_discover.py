@@ -202,3 +202,12 @@ def test_the_table_names_models_that_the_price_list_has() -> None:
         for model in filter(None, (provider.root, provider.sub)):
             assert provider.prices is not None
             assert prices.cost(provider.prices, model, Counts(input=1000, output=1000)), (provider.name, model)
+
+
+def test_a_password_in_an_address_is_never_shown() -> None:
+    environ = {"OPENAI_BASE_URL": "http://me:s3cret@127.0.0.1:9/v1", "OPENAI_API_KEY": "k3y-s3cret"}
+    found = discover(environ=environ, servers=())
+    assert "s3cret" not in repr(found)
+    with pytest.raises(NoModelFound) as caught:
+        resolve("openai:", environ=environ, servers=())
+    assert "s3cret" not in str(caught.value)

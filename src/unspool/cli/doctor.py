@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -62,11 +61,7 @@ def _object(sandbox: SandboxReport, models: Found) -> dict[str, object]:
     return {
         **_machine(),
         "sandbox": {**asdict(sandbox), "works": works(sandbox)},
-        "models": {
-            **asdict(models),
-            "reason": masked(models.reason),
-            "candidates": [{**asdict(c), "place": masked(c.place)} for c in models.candidates],
-        },
+        "models": asdict(models),
     }
 
 
@@ -111,21 +106,12 @@ def _print_models(console: Console, models: Found) -> None:
         console.print("model: none was found", style="bold")
     else:
         other = f", sub-calls: {models.sub_model}" if models.sub_model != models.model else ""
-        console.print(f"model: {safe(models.model + other)} ({safe(masked(models.reason))})", style="bold")
+        console.print(f"model: {safe(models.model + other)} ({safe(models.reason)})", style="bold")
     rows = []
     for candidate in models.candidates:
-        place = masked(candidate.place) + (f": {candidate.model}" if candidate.model else "")
+        place = candidate.place + (f": {candidate.model}" if candidate.model else "")
         rows.append((candidate.model is not None, place, f", {candidate.detail}"))
     console.print(_table(rows))
-
-
-def masked(text: str) -> str:
-    """An address without the name and password that may stand in it.
-
-    >>> masked("OPENAI_BASE_URL=https://me:secret@example.org/v1")
-    'OPENAI_BASE_URL=https://***@example.org/v1'
-    """
-    return re.sub(r"//[^/@\s]+@", "//***@", text)
 
 
 def _table(rows: Sequence[tuple[bool, str, str]]) -> RenderableType:

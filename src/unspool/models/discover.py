@@ -24,7 +24,7 @@ from ..errors import ConfigError, NoModelFound, UnknownModel
 from .catalog import DEFAULT, FILES, find, known
 from .probe import Answer, ask_all
 from .protocol import Model
-from .providers import PROVIDERS, Provider
+from .providers import PROVIDERS, Provider, masked
 from .pull import OnProgress, PullFailed, pull
 
 Kind = Literal["variable", "key", "server", "local"]
@@ -180,14 +180,14 @@ def _keys(where: Where) -> list[Candidate]:
 
 def _redirected(provider: Provider, where: Where) -> Candidate:
     """A base URL in the environment: the server there is asked what it has."""
-    place = f"{provider.base_url_variable}={provider.address(where.environ)}"
+    place = masked(f"{provider.base_url_variable}={provider.address(where.environ)}")
     server = replace(provider, base_url=provider.address(where.environ))
     answer = ask_all([server], seconds=3.0, key=provider.key(where.environ))[server]
     return replace(_served(server, answer), kind="key", place=place)
 
 
 def _served(provider: Provider, answer: Answer) -> Candidate:
-    place = f"{provider.name} at {provider.base_url}"
+    place = masked(f"{provider.name} at {provider.base_url}")
     chat = [name for name in answer.models if not _NO_CHAT.search(name)]
     if chat:
         more = f", and {len(chat) - 1} more" if len(chat) > 1 else ""
@@ -260,7 +260,7 @@ def _make_remote(provider: Provider, model: str, where: Where) -> Model:
 def _checked(server: Provider, model: str, key: str | None) -> str:
     """The model to ask for from a server of one's own, which says what it has."""
     answer = ask_all([server], seconds=3.0, key=key)[server]
-    place = f"{server.name} at {server.base_url}"
+    place = masked(f"{server.name} at {server.base_url}")
     if not answer.models:
         raise NoModelFound(f"{place}: {answer.trouble or 'it serves no model'}")
     if not model:

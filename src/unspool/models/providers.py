@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -104,3 +105,12 @@ _ROWS = (
 )  # fmt: skip
 
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
+
+
+def masked(text: str) -> str:
+    """An address without the name and password that may stand in it: fit to be shown.
+
+    >>> masked("OPENAI_BASE_URL=https://me:secret@example.org/v1")
+    'OPENAI_BASE_URL=https://***@example.org/v1'
+    """
+    return re.sub(r"//[^/@\s]+@", "//***@", text)
