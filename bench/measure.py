@@ -29,6 +29,13 @@ class Row:
         return statistics.median(self.floors)
 
 
+def row(
+    what: str, values: Sequence[float], floor: str, floors: Sequence[float], goal: str, limit: float
+) -> Row:
+    """A row that is met where the median is within ``limit`` seconds."""
+    return Row(what, tuple(values), floor, tuple(floors), goal, statistics.median(values) <= limit)
+
+
 def timed(function: Callable[[], object]) -> float:
     started = perf_counter()
     function()
