@@ -1,0 +1,118 @@
+"""The questions of ``tests/local_suite.py``, answered by the local model through the real engine.
+
+``scripts/bench local [--only KIND] [--model NAME] [--json FILE] [--show]`` prints a line per question
+and totals per kind. It ends with 1 where fewer than 70% are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import textwrap
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # run as a file
+
+from local_suite import SUITE, Question
+from unspool import RLM
+from unspool.types import Run
+
+MODEL = "local:qwen2.5-coder-1.5b"
+GOAL = 0.7
+MAX_TURNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    id: str
+    kind: str
+    right: bool
+    answer: str
+    gold: str
+    status: str
+    turns: int
+    sub_calls: int
+    seconds: float
+
+
+def ask(rlm: RLM, question: Question) -> tuple[Row, Run]:
+    started = time.perf_counter()
+    run = rlm.run(question.question, question.context())
+    gold = question.gold()
+    right = run.status == "answered" and question.score(run.answer, gold)
+    row = Row(
+        question.id,
+        question.kind,
+        right,
+        repr(run.answer),
+        repr(gold),
+        run.status,
+        run.turns,
+        run.sub_calls,
+        round(time.perf_counter() - started, 1),
+    )
+    return row, run
+
+
+def show(row: Row) -> str:
+    mark = "right" if row.right else "wrong"
+    answer, gold = (textwrap.shorten(text, 48, placeholder="…") for text in (row.answer, row.gold))
+    told = f"{answer} = {gold}" if row.right else f"{answer}, not {gold} ({row.status})"
+    effort = f"{row.turns:>2} turns {row.sub_calls:>3} sub-calls {row.seconds:>6.1f} s"
+    return f"{row.kind:<8} {row.id:<20} {mark}  {effort}  {told}"
+
+
+def show_turns(run: Run) -> str:
+    parts: list[str] = []
+    for turn in run.trace.turns:
+        parts.append(turn.text or "")
+        for cell in turn.cells:
+            parts.append(f"[{cell.outcome}] {cell.output}{cell.error.traceback if cell.error else ''}")
+        parts += turn.hints
+    return textwrap.indent("\n".join(part.strip() for part in parts if part.strip()), "    ")
+
+
+def totals(rows: Sequence[Row]) -> str:
+    lines = [f"\n{'kind':<10} {'right':>7}"]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        of_kind = [row.right for row in rows if row.kind == kind]
+        lines.append(f"{kind:<10} {f'{sum(of_kind)}/{len(of_kind)}':>7}")
+    right = sum(row.right for row in rows)
+    seconds = sum(row.seconds for row in rows)
+    lines.append(f"{'all':<10} {f'{right}/{len(rows)}':>7}  {right / len(rows):.0%}, {seconds:.0f} s")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    kinds = sorted({question.kind for question in SUITE})
+    parser = argparse.ArgumentParser(prog="scripts/bench local", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", choices=kinds, help="questions of this kind alone")
+    parser.add_argument("--model", default=MODEL, help=f"the model asked (default {MODEL})")
+    parser.add_argument("--json", metavar="FILE", help="write what was measured to this file")
+    parser.add_argument("--show", action="store_true", help="show the code of what went wrong")
+    settings = parser.parse_args()
+    rows: list[Row] = []
+    with RLM(settings.model, max_turns=MAX_TURNS) as rlm:
+        for question in SUITE:
+            if settings.only in (None, question.kind):
+                row, run = ask(rlm, question)
+                rows.append(row)
+                print(show(row), flush=True)
+                if settings.show and not row.right:
+                    print(show_turns(run), flush=True)
+    print(totals(rows))
+    share = sum(row.right for row in rows) / len(rows)
+    if settings.json:
+        result = {"model": settings.model, "share": share, "rows": [asdict(row) for row in rows]}
+        Path(settings.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if share < GOAL:
+        print(f"below {GOAL:.0%}", file=sys.stderr)
+    return 0 if share >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
