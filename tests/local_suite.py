@@ -386,7 +386,10 @@ KINDS_WORDS = (
 )
 SMS_A, SMS_B, SMS_C = (7, 5, 7), (8, 4, 6), (9, 6, 6)
 TREC_A = (11, (("person", 5), ("location", 2), ("number", 2), ("description", 2), ("entity", 1)))
-TREC_B = (12, (("person", 2), ("location", 2), ("number", 2), ("description", 2), ("entity", 1), ("abbreviation", 1)))
+TREC_B = (
+    12,
+    (("person", 2), ("location", 2), ("number", 2), ("description", 2), ("entity", 1), ("abbreviation", 1)),
+)
 TREC_C = (13, (("number", 6), ("location", 2), ("person", 3), ("description", 1)))
 
 MEANING = (

@@ -703,9 +703,7 @@ def test_prose_without_fences_gives_no_cell(sentences: list[str], gap: str) -> N
 
 
 @_MANY
-@given(
-    st.lists(st.tuples(st.sampled_from(_TERSE.split()), st.sampled_from([" ", " ", "\n"])), max_size=8)
-)
+@given(st.lists(st.tuples(st.sampled_from(_TERSE.split()), st.sampled_from([" ", " ", "\n"])), max_size=8))
 def test_terse_words_give_no_cell(words: list[tuple[str, str]]) -> None:
     """Short answers parse as Python more often than not, and are none."""
     assert find_cells("".join(word + gap for word, gap in words)).cells == ()

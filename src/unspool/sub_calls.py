@@ -80,14 +80,19 @@ class SubCalls:
             raise HostCallError(
                 "ValueError", 'classify(items, ["label a", "label b"]): give two labels or more'
             )
+        items, most = as_items(call.args[0]), self._scope.sub_profile.most_items
+        if most is not None and len(items) > most:
+            raise HostCallError(
+                "ValueError",
+                f"classify: {len(items):,} items are too many for one call, at most {most}. Each is a "
+                "model call. Use code where the data says it; else pick the items that matter first",
+            )
         examples = [(as_text(item), as_text(label)) for item, label in _pairs(call.kwargs.get("examples"))]
         strange = sorted({label for _, label in examples} - set(labels))
         if strange:
             raise HostCallError("ValueError", f"examples use labels that are not in labels: {strange}")
         make = self._scope.sub_profile.label
-        prompts = [
-            _Prompt(make(as_text(item), labels, examples), choices=labels) for item in as_items(call.args[0])
-        ]
+        prompts = [_Prompt(make(as_text(item), labels, examples), choices=labels) for item in items]
         return await self._batch(prompts, self._caller(call.kwargs.get("model")))
 
     async def _batch(self, prompts: Sequence[_Prompt], caller: Caller) -> list[object]:

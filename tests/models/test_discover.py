@@ -94,7 +94,9 @@ def test_a_base_url_is_asked_what_it_serves_and_needs_no_key(ollama: FaultyServe
     assert resolve("openai", environ=environ).info.name == "openai:qwen3:8b"
 
 
-def test_a_server_on_this_machine_is_found_before_the_local_model(ollama: FaultyServer, tmp_path: Path) -> None:
+def test_a_server_on_this_machine_is_found_before_the_local_model(
+    ollama: FaultyServer, tmp_path: Path
+) -> None:
     found = discover(environ={}, servers=(*NOBODY, *at(ollama)), cache=str(tmp_path))
     assert found.model == "ollama:qwen3:8b"
     assert "serves qwen3:8b, and 1 more" in found.reason
@@ -117,7 +119,9 @@ def test_a_name_the_server_does_not_have_lists_what_it_has(ollama: FaultyServer)
         resolve("ollama:llama", environ={}, servers=NOBODY)
 
 
-@pytest.mark.parametrize("body", [b"<html>hello", b"[]", b"{}", b'{"data": 3}', b'{"data": [1, {"id": 2}, {}]}', b""])
+@pytest.mark.parametrize(
+    "body", [b"<html>hello", b"[]", b"{}", b'{"data": 3}', b'{"data": [1, {"id": 2}, {}]}', b""]
+)
 def test_what_answers_on_a_usual_port_need_not_be_a_model_server(body: bytes) -> None:
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -163,7 +167,9 @@ def test_the_local_model_is_last_and_says_whether_it_must_be_pulled(tmp_path: Pa
     assert (root.info.name, root.info.profile, root is sub) == ("local:qwen2.5-coder-1.5b", "small", True)
 
 
-def test_nothing_at_all_is_one_message_with_the_three_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_at_all_is_one_message_with_the_three_ways_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on a machine without llama.cpp: its import is refused."""
     import importlib.util
 
@@ -176,7 +182,13 @@ def test_nothing_at_all_is_one_message_with_the_three_ways_out(tmp_path: Path, m
     with pytest.raises(NoModelFound) as failed:
         resolve(environ={}, servers=NOBODY, cache=str(tmp_path))
     said = str(failed.value)
-    for needed in ("OPENAI_API_KEY", "Ollama", 'pip install "unspool[local]"', "Connection refused", "none is set"):
+    for needed in (
+        "OPENAI_API_KEY",
+        "Ollama",
+        'pip install "unspool[local]"',
+        "Connection refused",
+        "none is set",
+    ):
         assert needed in said
     assert discover(environ={}, servers=NOBODY, cache=str(tmp_path)).model is None
 
@@ -201,7 +213,10 @@ def test_the_table_names_models_that_the_price_list_has() -> None:
     for provider in PROVIDERS.values():
         for model in filter(None, (provider.root, provider.sub)):
             assert provider.prices is not None
-            assert prices.cost(provider.prices, model, Counts(input=1000, output=1000)), (provider.name, model)
+            assert prices.cost(provider.prices, model, Counts(input=1000, output=1000)), (
+                provider.name,
+                model,
+            )
 
 
 def test_a_password_in_an_address_is_never_shown() -> None:

@@ -68,7 +68,11 @@ def test_errors_have_their_status_header_and_body() -> None:
         with pytest.raises(HTTPError) as failed:
             post(server, chat("x"))
         assert (failed.value.code, failed.value.headers["Retry-After"]) == (429, "2")
-        assert json.loads(failed.value.read())["error"] == {"message": "slow", "type": "error", "code": "rate"}
+        assert json.loads(failed.value.read())["error"] == {
+            "message": "slow",
+            "type": "error",
+            "code": "rate",
+        }
         failed.value.close()
 
 
@@ -83,7 +87,9 @@ def test_a_key_and_the_models_are_checked() -> None:
 
 
 def test_cut_reset_and_malformed() -> None:
-    with FaultyServer([Behaviour(fault="cut"), Behaviour(fault="reset"), Behaviour(fault="malformed")]) as server:
+    with FaultyServer(
+        [Behaviour(fault="cut"), Behaviour(fault="reset"), Behaviour(fault="malformed")]
+    ) as server:
         with pytest.raises(http.client.IncompleteRead):
             post(server, chat("x"))
         with pytest.raises(OSError):  # noqa: PT011 (reset or closed: the system decides)

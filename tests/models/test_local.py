@@ -51,7 +51,9 @@ def model_in(cache: Path, slots: int = 2) -> LocalModel:
     if not (folder / file.name).exists():
         (folder / file.name).symlink_to(file.resolve())
     name = next(entry.name for entry in FILES.values() if entry.file == file.name)
-    return LocalModel(name, cache=cache, window=2048, slots=slots, threads=1)  # busy machines: two threads wait for each other
+    return LocalModel(
+        name, cache=cache, window=2048, slots=slots, threads=1
+    )  # busy machines: two threads wait for each other
 
 
 @pytest.fixture
@@ -72,7 +74,10 @@ async def test_a_run_of_calls(caller: Caller, tmp_path: Path) -> None:
 
     labels = ("positive", "negative")
     replies = await asyncio.gather(
-        *(caller.call(ask(f"Is this review good? {text}", choices=labels)) for text in ("I love it", "Awful", "Great!"))
+        *(
+            caller.call(ask(f"Is this review good? {text}", choices=labels))
+            for text in ("I love it", "Awful", "Great!")
+        )
     )
     assert all(r.text in labels for r in replies)
 
@@ -80,7 +85,9 @@ async def test_a_run_of_calls(caller: Caller, tmp_path: Path) -> None:
     reply = await caller.call(ask("How many days has a week?", schema=schema, max_tokens=40))
     assert isinstance(json.loads(reply.text)["days"], int)
 
-    with pytest.raises(ModelError, match=r"the prompt is [\d,]+ tokens and local:\S+ reads at most 2,048: send slices") as long:
+    with pytest.raises(
+        ModelError, match=r"the prompt is [\d,]+ tokens and local:\S+ reads at most 2,048: send slices"
+    ) as long:
         await caller.call(ask("a b " * 1500))
     assert long.value.kind == "too_long"
 
@@ -114,7 +121,9 @@ def unread(usage: Usage) -> int:
 
 
 async def check_cancelling_frees_the_slot(caller: Caller) -> None:
-    long = [asyncio.create_task(caller.call(ask("Write a very long story.", max_tokens=1500))) for _ in range(2)]
+    long = [
+        asyncio.create_task(caller.call(ask("Write a very long story.", max_tokens=1500))) for _ in range(2)
+    ]
     await asyncio.sleep(0.5)
     for task in long:
         task.cancel()

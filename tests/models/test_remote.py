@@ -30,7 +30,9 @@ def model_at(server: FaultyServer, key: str | None = KEY) -> RemoteModel:
     return RemoteModel(PROVIDERS["openai"], "tiny", key=key, base_url=server.base_url)
 
 
-async def talk(script: Script, *, calls: int = 1, attempts: int = 4, seconds: float | None = None) -> tuple[list[ModelReply], FaultyServer]:
+async def talk(
+    script: Script, *, calls: int = 1, attempts: int = 4, seconds: float | None = None
+) -> tuple[list[ModelReply], FaultyServer]:
     """The replies to some calls, one after the other, and the server that gave them."""
     async with FaultyServer(script) as server:
         speaker = Caller(model_at(server), attempts=attempts, backoff=0.01, timeout=seconds)
@@ -40,7 +42,9 @@ async def talk(script: Script, *, calls: int = 1, attempts: int = 4, seconds: fl
             await speaker.close()
 
 
-async def fails(script: Script, *, attempts: int = 1, seconds: float | None = None) -> tuple[ModelError, FaultyServer]:
+async def fails(
+    script: Script, *, attempts: int = 1, seconds: float | None = None
+) -> tuple[ModelError, FaultyServer]:
     async with FaultyServer(script) as server:
         speaker = Caller(model_at(server), attempts=attempts, backoff=0.01, timeout=seconds)
         try:
@@ -180,7 +184,10 @@ async def test_what_may_help_is_sent_again_twice(fault: Behaviour) -> None:
         (Behaviour(status=422), "bad_request"),
         (Behaviour(status=400, message="too big", error_code="context_length_exceeded"), "too_long"),
         (Behaviour(status=400, message="the request exceeds the available context size"), "too_long"),
-        (Behaviour(status=404, message="The model `x` does not exist", error_code="model_not_found"), "unknown_model"),
+        (
+            Behaviour(status=404, message="The model `x` does not exist", error_code="model_not_found"),
+            "unknown_model",
+        ),
         (Behaviour(status=401), "auth"),
         (Behaviour(status=403), "auth"),
         (Behaviour(status=429, message="quota", error_code="insufficient_quota"), "auth"),
@@ -303,7 +310,9 @@ async def test_usage_is_counted_once(behaviour: Behaviour, expected: Usage) -> N
         (Behaviour("I run it", code=("x = 1",)), ("I run it", "tool", "", ("x = 1",))),
     ],
 )  # fmt: skip
-async def test_text_thinking_and_code_are_kept_apart(behaviour: Behaviour, expected: tuple[object, ...]) -> None:
+async def test_text_thinking_and_code_are_kept_apart(
+    behaviour: Behaviour, expected: tuple[object, ...]
+) -> None:
     (reply,), _ = await talk([behaviour])
     assert (reply.text, reply.finish, reply.thinking, reply.code) == expected
 
@@ -326,7 +335,17 @@ async def test_a_reply_without_text_says_why(behaviour: Behaviour, said: str) ->
     assert error.usage.calls >= 1
 
 
-@pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": None}, {"choices": "x"}, {"choices": [3]}, {"choices": [{"message": 3}]}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"choices": []},
+        {"choices": None},
+        {"choices": "x"},
+        {"choices": [3]},
+        {"choices": [{"message": 3}]},
+    ],
+)
 async def test_a_body_that_is_no_completion_is_no_empty_answer(body: Mapping[str, object]) -> None:
     error, _ = await fails([Behaviour("", extra={"choices": [], **body})])
     assert error.kind in ("server", "empty")
@@ -337,7 +356,9 @@ async def test_a_parameter_the_server_does_not_take_is_left_out_from_then_on() -
     def script(a: Ask) -> Behaviour:
         for field in ("temperature", "response_format"):
             if field in a.body:
-                return Behaviour(status=400, message=f"Unsupported value: '{field}' does not support 0.2 with this model.")
+                return Behaviour(
+                    status=400, message=f"Unsupported value: '{field}' does not support 0.2 with this model."
+                )
         return Behaviour("fine")
 
     async with FaultyServer(script) as server:
@@ -383,7 +404,11 @@ async def test_it_works_on_one_loop_after_the_other() -> None:
 
 
 async def test_a_call_has_its_price_and_the_window_is_known_then() -> None:
-    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 500_000, "prompt_tokens_details": {"cached_tokens": 400_000}}
+    usage = {
+        "prompt_tokens": 1_000_000,
+        "completion_tokens": 500_000,
+        "prompt_tokens_details": {"cached_tokens": 400_000},
+    }
     async with FaultyServer([Behaviour("x", usage=usage), Behaviour("x", usage=None)]) as server:
         provider = replace(PROVIDERS["openai"], base_url=server.base_url)
         model = RemoteModel(provider, "gpt-5-mini", key=KEY)
@@ -434,7 +459,9 @@ async def test_a_server_of_this_machine_costs_nothing() -> None:
         ),
     ],
 )  # fmt: skip
-async def test_the_other_wires_count_the_same(name: str, model: str, body: Mapping[str, object], expected: Usage) -> None:
+async def test_the_other_wires_count_the_same(
+    name: str, model: str, body: Mapping[str, object], expected: Usage
+) -> None:
     async with FaultyServer([Behaviour(usage=None, extra=body)]) as server:
         provider = replace(PROVIDERS[name], base_url=server.base_url)
         speaker = RemoteModel(provider, model, key=KEY)
@@ -446,7 +473,9 @@ async def test_the_other_wires_count_the_same(name: str, model: str, body: Mappi
     assert KEY in "".join(server.asks[0].headers.values())
 
 
-async def test_a_proxy_of_the_environment_is_used_and_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_of_the_environment_is_used_and_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     async with FaultyServer(["by proxy"]) as proxy, FaultyServer(["straight"]) as server:
@@ -461,7 +490,9 @@ async def test_a_proxy_of_the_environment_is_used_and_not_for_this_machine(monke
 
 
 async def test_a_reply_in_chunks_is_read_whole() -> None:
-    body = json.dumps({"model": "m", "choices": [{"message": {"content": "chunked"}, "finish_reason": "stop"}]}).encode()
+    body = json.dumps(
+        {"model": "m", "choices": [{"message": {"content": "chunked"}, "finish_reason": "stop"}]}
+    ).encode()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

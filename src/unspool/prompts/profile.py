@@ -95,6 +95,7 @@ class Profile:
     sampling: Sampling = Sampling()
     first: FirstMessage = first_message
     label: LabelMessages = label_messages
+    most_items: int | None = None  # that one call of classify may have: weak models pass the whole input
     look: Look | None = None  # (query) -> code for a first look, run before the first reply
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls, turn) -> reason to refuse once

@@ -1,0 +1,225 @@
+"""Helpers for models too weak to write sound text processing by themselves.
+
+``look`` is the first look at the data: which lines share words with the question, how many there are
+of each form, and one of each. ``find``, ``show``, ``values`` and ``top`` are for the model's code;
+what does not fit is answered with what is nearest, and said so. The source runs in the REPL of a node
+(see :mod:`unspool.prompts.small`), beside ``lines``, the lines of the context; so it is standard
+library only, in one file. Results are bounded, and at most ``MOST_LINES`` lines are looked at.
+
+>>> look("How often was a card refused?", ["card paid", "card refused, bo", "card refused, cy", "bye"])
+A: 2 lines
+  2 like: card refused, bo
+>>> some = ["shop-1 card paid, customer=bo", "shop-2 card refused, customer=cy"]
+>>> find("card", "REFUSED", among=some)
+['shop-2 card refused, customer=cy']
+>>> find("was refused", among=some)
+find: no line has "was refused"; these have: refus
+['shop-2 card refused, customer=cy']
+>>> values(some, "customer={}")
+['bo', 'cy']
+>>> values(some, "shop-{} card"), values(some, "customer")
+(['1', '2'], ['bo', 'cy'])
+>>> top(["a", "b", "a"])
+[('a', 2), ('b', 1)]
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+MOST_LINES = 200_000  # that are looked at
+NAMES = "ABC"  # of the groups of a look
+WIDTH = 170
+PAIR = 2.0  # the weight of two words of the question that stand side by side in a line, too
+WORTH = 0.3  # of the best form's weight, under which a form only distracts
+
+_COMMON_WORDS = frozenset(
+    """
+    a about after again all an and any are as at be been before being between both but by can could did
+    do does each every few first for from get give had has have he her here him his how i if in into is
+    it its just last least less like list log many me more most much must my name no nor not number of
+    off often on once one only or other our out over own per please same she should so some somebody
+    such tell than that the their them then there these they this those through time times to too two
+    under until up very was we were what when where whether which while who whom whose why will with
+    would you your line lines entry entries different distinct answer written write count text total
+    item items value context data file contain contains say says said find found take mention mentions
+    appear appears report reports
+    """.split()  # noqa: SIM905
+)
+_CALENDAR = frozenset("Mon Tue Wed Thu Fri Sat Sun Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())  # noqa: SIM905 (short to read)
+_ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "e", "y")
+
+
+def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
+    """The lines of ``data`` that share words with ``question``, by the words, the best group first."""
+    among = list(data)[:MOST_LINES]
+    groups = _groups(among, _words(question))
+    seen = Counter(word for words, group in groups.items() for word in words for _ in group)
+    rare = {word: math.log(1.1 * len(among) / count) for word, count in seen.items()}
+    pairs = _neighbours(question)
+    weight = {
+        words: sum(rare[word] for word in words) + PAIR * sum(bool(pair.search(group[0])) for pair in pairs)
+        for words, group in groups.items()
+    }
+    best = max(weight.values(), default=0.0)
+    ranked = sorted((words for words in groups if weight[words] >= best * WORTH), key=lambda w: -weight[w])
+    return [groups[words] for words in ranked[: len(NAMES)]]
+
+
+def look(question: str, data: Sequence[str]) -> None:
+    """Prints the groups, the best one last, since what is read last weighs most; names them A, B, C."""
+    groups = groups_for(question, data)
+    for name, group in reversed(list(zip(NAMES, groups, strict=False))):
+        globals()[name] = group
+        print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201
+        _print_forms(group, 2)
+
+
+def lines_of(data: object) -> list[str]:
+    """The lines of a text, of the texts of a list or a mapping; other items as text, one line each."""
+    if isinstance(data, str):
+        return data.splitlines()
+    if isinstance(data, dict):
+        data = list(data.values())
+    if not isinstance(data, list | tuple):
+        return []
+    return [line for item in data for line in (item.splitlines() if isinstance(item, str) else [str(item)])]
+
+
+def _words(question: str) -> dict[str, tuple[str, bool]]:
+    """The words that may stand in the data: each with its stem, and whether its case matters."""
+    words: dict[str, tuple[str, bool]] = {}
+    for word in re.findall(r"[^\W_](?:[\w.:/@$\[\]-]*[^\W_])?", question):
+        low = word.casefold()
+        if low in _COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
+            continue
+        exact = not word.isalpha() or not (word.islower() or word.istitle())
+        stem = word if exact else low
+        for ending in () if exact else _ENDINGS:
+            if low.endswith(ending) and len(low) - len(ending) >= 4:
+                stem = low[: -len(ending)]
+                break
+        if (stem, exact) not in words.values():
+            words[word] = stem, exact
+    return words
+
+
+def _neighbours(question: str) -> list[re.Pattern[str]]:
+    """Words that stand side by side in the question, as patterns of what may stand in a line."""
+    words = re.findall(r"[\w.:/@-]*\w", question.casefold())
+    return [
+        re.compile(rf"\b{re.escape(_stem(one))}\w*\W+{re.escape(_stem(other))}", re.IGNORECASE)
+        for one, other in itertools.pairwise(words)
+        if one not in _COMMON_WORDS and other not in _COMMON_WORDS
+    ]
+
+
+def _groups(lines: Sequence[str], words: dict[str, tuple[str, bool]]) -> dict[tuple[str, ...], list[str]]:
+    """The lines by the words of the question that they contain at the start of a word."""
+    starts = {word: re.compile(rf"(?<![^\W_]){re.escape(stem)}") for word, (stem, _) in words.items()}
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for line in lines:
+        low = line.casefold()
+        found: list[str] = []
+        for word, (stem, exact) in words.items():
+            text = line if exact else low
+            if stem in text and starts[word].search(text):
+                found.append(word)
+        if found:
+            groups.setdefault(tuple(found), []).append(line)
+    return groups
+
+
+def forms_of(lines: Sequence[str], most: int) -> list[tuple[int, str]]:
+    """The most usual forms of these lines: how many, and the first one of each.
+
+    A form is made of the words that many of the lines have; where nearly every line has a form of its
+    own, as in prose, there is only one.
+    """
+    words = [
+        [word for word in line.split() if not re.search(r"\d", word) and word.strip("[](),") not in _CALENDAR]
+        for line in lines
+    ]
+    usual = Counter(word for line in words for word in set(line))
+    least = max(2, len(lines) // 50)
+    forms = [" ".join(word for word in line if usual[word] >= least) for line in words]
+    counts = Counter(forms).most_common(most)
+    if len(lines) < 3 or sum(count for _, count in counts) < len(lines) // 2:
+        return [(len(lines), lines[0])] if lines else []
+    return [(count, lines[forms.index(form)]) for form, count in counts]
+
+
+lines: list[str] = []  # set in the REPL
+
+
+def _print_forms(hits: Sequence[str], most: int) -> None:
+    for count, line in forms_of(hits, most):
+        print(f"  {count:,} like: {line if len(line) <= WIDTH else line[:WIDTH] + '…'}")  # noqa: T201
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def find(*texts: str, among: Iterable[str] | None = None) -> list[str]:
+    """The lines that contain all the texts, in any case; where there are none, those with most words."""
+    pool = list(lines if among is None else among)
+    low = [line.casefold() for line in pool]
+    wanted = [str(text).casefold() for text in texts]
+    hits = [line for line, small in zip(pool, low, strict=True) if all(text in small for text in wanted)]
+    if hits or not wanted:
+        return hits
+    words = [_stem(word) for text in wanted for word in re.findall(r"[\w.:/-]{3,}", text)]
+    words = [word for word in dict.fromkeys(words) if any(word in small for small in low)]
+    words.sort(key=lambda word: sum(word in small for small in low))
+    kept: list[str] = []
+    while words and not hits:
+        hits = [line for line, small in zip(pool, low, strict=True) if all(word in small for word in words)]
+        kept, words = words, words[:-1]
+    named = ", ".join(f'"{text}"' for text in texts)
+    print(f"find: no line has {named}" + (f"; these have: {', '.join(kept)}" if hits else ""))  # noqa: T201
+    return hits
+
+
+def show(hits: Iterable[str]) -> None:
+    """Prints how many lines there are, and of which forms; of single words, the most frequent."""
+    found = [str(hit) for hit in hits]
+    print(f"{len(found):,} line{'' if len(found) == 1 else 's'}")  # noqa: T201
+    if any(" " in each.strip() for each in found[:20]):
+        _print_forms(found, 3)
+    else:
+        print("most frequent:", top(found))  # noqa: T201
+
+
+def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
+    """What stands at {} in the lines that fit the pattern; without {}, what comes after it."""
+    if "{}" not in pattern and "(" not in pattern:
+        pattern = pattern.rstrip(" =:") + "{}"
+        before = r"[\s=:]*"
+    else:
+        before = ""
+    if "{}" in pattern:
+        parts = [re.escape(part).replace(r"\ ", r"\s+") for part in pattern.split("{}")]
+        pattern = parts[0] + "".join(
+            (rf"{before}(.+?)" if part else rf"{before}(\S+)") + part for part in parts[1:]
+        )
+    found: list[str] = []
+    for line in [hits] if isinstance(hits, str) else hits:
+        match = re.search(pattern, line)
+        if match:
+            found.append((match[1] if match.groups() else match[0]).strip(" ,;)]"))
+    if not found:
+        print("values: no line fits the pattern. Copy it from a line and put {} where the value stands.")  # noqa: T201
+    return found
+
+
+def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:
+    """The most frequent items, with how often each occurs."""
+    return Counter(items).most_common(n)
