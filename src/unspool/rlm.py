@@ -173,14 +173,9 @@ class RLM:
         listener: Callable[[Event], None],
         loop: asyncio.AbstractEventLoop | None,
     ) -> None:
-        if self._models is None:
+        if self._models is None or _failed(self._models):  # e.g. a key is set by now
             self._models = asyncio.create_task(self._find_models())
-        try:
-            models = await asyncio.shield(self._models)
-        except BaseException:
-            if self._models.done():
-                self._models = None  # the next run may try again, e.g. with a key set
-            raise
+        models = await asyncio.shield(self._models)
         log = EventLog(_new_id())
         store = self._store
         if store is not None:
@@ -296,6 +291,10 @@ class _Ending:
                 notes=tuple(scope.notes),
             )
         )
+
+
+def _failed(finding: asyncio.Task[_Models]) -> bool:
+    return finding.done() and (finding.cancelled() or finding.exception() is not None)
 
 
 def _new_id() -> str:

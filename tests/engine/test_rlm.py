@@ -156,3 +156,10 @@ def test_close_closes_the_models() -> None:
     with RLM(model) as engine:
         engine.run("q", "c")
     assert model.closed
+
+
+async def test_every_run_that_finds_no_model_says_so_and_the_next_may_try_again() -> None:
+    engine = RLM("nope:x")
+    for _ in range(2):
+        ended = await asyncio.gather(*[engine.arun("q", "c") for _ in range(4)], return_exceptions=True)
+        assert [type(error).__name__ for error in ended] == ["UnknownModel"] * 4
