@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time as _time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from .types import (
@@ -233,14 +233,6 @@ EVENTS: tuple[type[Event], ...] = (
     NodeEnded,
     RunEnded,
 )
-
-
-def as_record(event: Event) -> dict[str, object]:
-    """The event as a flat mapping with its kind and version; nested values stay dataclasses."""
-    record: dict[str, object] = {"v": VERSION, "kind": event.kind}
-    for f in fields(event):
-        record[f.name] = getattr(event, f.name)
-    return record
 
 
 class EventLog:
