@@ -23,7 +23,6 @@ from typing import TypeVar
 
 from . import events as ev
 from .cells import Cell, Found, find_cells
-from .contexts import describe
 from .errors import ContextError, ModelError, SandboxError
 from .models.protocol import Message, ModelReply, ModelRequest
 from .prompts import First
@@ -70,7 +69,7 @@ async def run_node(scope: Scope, task: Task) -> Outcome:
             parent=task.parent,
             depth=task.depth,
             query=task.query,
-            context=node.description,
+            context=task.description,
         )
     )
     try:
@@ -89,7 +88,6 @@ class NodeLoop:
         self.scope = scope
         self.task = task
         self.profile = scope.profile
-        self.description = describe(task.context, head=self.profile.head, tail=self.profile.tail)
         self.api = ReplApi(scope, task)
         self.history: list[Message] = []
         self.repl: Repl | None = None
@@ -103,7 +101,7 @@ class NodeLoop:
         scope, task = self.scope, self.task
         first = First(
             query=task.query,
-            description=self.description,
+            description=task.description,
             answer=task.answer.words,
             instructions=scope.instructions,
             tools=scope.tools.describe(),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from .answers import AnswerType
 from .budget import Budget, Meter
+from .contexts import describe
 from .errors import HostCallError
 from .sandbox.protocol import HostCall, HostReply
 from .schema import Schema
@@ -97,6 +98,7 @@ class ReplApi:
                 "ValueError", "rlm_query: this is your own question over your own context; give a part of it"
             )
         self._children += 1
+        profile = self._scope.profile
         name = f"{self._task.node}.{self._children}"
         outcome = await self._scope.spawn(
             self._scope,
@@ -106,6 +108,7 @@ class ReplApi:
                 depth=self._task.depth + 1,
                 query=question,
                 context=context,
+                description=describe(context, head=profile.head, tail=profile.tail),
                 answer=AnswerType(None),
                 meter=Meter(Budget(), parent=self._task.meter, owner=f"node {name}"),
             ),

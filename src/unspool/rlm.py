@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from ._runtime import CLOSE_SECONDS, runtime
 from .answers import AnswerType
 from .budget import Budget, Meter
+from .contexts import describe
 from .errors import ConfigError, ModelError
 from .events import Event, EventLog, RunEnded, RunStarted
 from .loop import run_node
@@ -182,8 +183,9 @@ class RLM:
             log.listen(lambda event: store.append(log.run, event))
         log.listen(listener)
         meter = Meter(self._budget)
-        task = Task("0", None, 0, query, context, wanted, meter)
         scope = self._scope(models, log, loop)
+        told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
+        task = Task("0", None, 0, query, context, told, wanted, meter)
         await _Ending(scope, task, self._settings()).run()
 
     def _scope(self, models: _Models, log: EventLog, loop: asyncio.AbstractEventLoop | None) -> Scope:
@@ -252,8 +254,6 @@ class _Ending:
         self.settings = settings
 
     async def run(self) -> None:
-        from .contexts import describe
-
         scope, task, profile = self.scope, self.task, self.scope.profile
         scope.log.emit(
             RunStarted(
@@ -262,7 +262,7 @@ class _Ending:
                 model=scope.root.info.name,
                 sub_model=scope.sub.info.name,
                 profile=profile.name,
-                context=describe(task.context, head=profile.head, tail=profile.tail),
+                context=task.description,
                 settings=self.settings,
             )
         )

@@ -41,6 +41,7 @@ class Task:
     depth: int
     query: str
     context: object
+    description: str  # of the context, made once: it counts the lines of large texts
     answer: AnswerType
     meter: Meter
 
