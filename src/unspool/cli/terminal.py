@@ -45,11 +45,6 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
-def is_utf8(stream: TextIO | None) -> bool:
-    encoding = getattr(stream, "encoding", None) or ""
-    return encoding.lower().replace("-", "").replace("_", "") == "utf8"
-
-
 class Output:
     """Writes to a stream for as long as somebody reads it."""
 
