@@ -37,7 +37,7 @@ class Gate:
         if self._paused_until:
             try:
                 await self.resumed()
-            except BaseException:
+            except BaseException:  # cancelled while it waited: its place is free again
                 self.leave()
                 raise
 

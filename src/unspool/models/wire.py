@@ -115,7 +115,7 @@ class Wire:
     async def _over(self, connection: Connection, data: bytes, idle: list[Connection]) -> Response:
         try:
             head, body = await connection.exchange(data)
-        except BaseException:
+        except BaseException:  # cancelled too: a reply half read must not meet the next request
             connection.abort()
             raise
         if head.keep and not connection.lost:

@@ -74,7 +74,7 @@ def write_text(text: str) -> tuple[int, str, int]:
         size = WIDTH[layout] * len(text)
         os.ftruncate(fd, size + 4)  # the end of a C string
         seal(fd)
-    except BaseException:
+    except BaseException:  # whatever happened, the descriptor is not handed out
         os.close(fd)
         raise
     return fd, layout, size
@@ -177,7 +177,7 @@ def self_test() -> bool:
     if not pid:
         try:
             code = 0 if all(map(_battery, WIDTH)) else 1
-        except BaseException:
+        except BaseException:  # the throw-away process only reports
             code = 2
         os._exit(code)
     return os.waitpid(pid, 0)[1] == 0

@@ -66,7 +66,7 @@ class ProcessSandbox:
         self._repls.add(repl)
         try:
             await repl.start()
-        except BaseException:
+        except BaseException:  # cancelled too: no process is left of a REPL that nobody has
             await repl.close()
             raise
         return repl
