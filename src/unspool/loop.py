@@ -38,6 +38,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
+MAX_REPEATS = 3  # of one reply, all with the same outcome, after which a node ends
 DRAFT_SECONDS = 0.1
 
 # Run in the REPL of a node that stops without an answer: hands the best draft to the host.
@@ -56,8 +57,8 @@ class OutOfTurns(Exception):
     """The node used all its turns."""
 
 
-class NothingToRun(Exception):
-    """The model wrote prose again and again."""
+class Stuck(Exception):
+    """The model wrote prose again and again, or the same code."""
 
 
 async def run_node(scope: Scope, task: Task) -> Outcome:
@@ -90,12 +91,14 @@ class NodeLoop:
         self.profile = scope.profile
         self.api = ReplApi(scope, task)
         self.history: list[Message] = []
+        self.stable = 0  # messages of the history that other nodes begin with, too
         self.repl: Repl | None = None
         self.turn = 0
         self.cells = 0
         self.silent = 0
         self.last: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # codes and outputs
-        self.repeated = False
+        self.failed = False  # the last reply repeated the one before, or what it submitted was refused
+        self.repeats = 0
 
     def _first_messages(self, look: str) -> list[Message]:
         scope, task = self.scope, self.task
@@ -109,7 +112,7 @@ class NodeLoop:
         )
         return [
             Message("system", self.profile.system),
-            *self.profile.examples,
+            *self.profile.examples(task.query, look, scope.limits.max_depth - task.depth),
             Message("user", self.profile.first(first)),
         ]
 
@@ -132,7 +135,7 @@ class NodeLoop:
             status, reason = "budget", f"{deadline[1] if deadline else 'a time limit'} is reached"
         except OutOfTurns:
             status, reason = "budget", f"all {self.scope.limits.max_turns} turns are used"
-        except NothingToRun as error:
+        except Stuck as error:
             reason = str(error)
         except ModelError as error:
             reason = f"the model {self.scope.root.info.name} failed: {error.message}"
@@ -149,6 +152,7 @@ class NodeLoop:
         else:
             repl = await self._open()
             self.history = self._first_messages(await self._first_look(repl, self.profile.look))
+        self.stable = len(self.history) - 1
         for turn in range(1, self.scope.limits.max_turns + 1):
             self.turn = self.api.place.turn = turn
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
@@ -160,7 +164,8 @@ class NodeLoop:
             if self.scope.fatal is not None:
                 raise self.scope.fatal
             hints = self._hints(found, shown, reply)
-            self._remember(reply, shown, hints)
+            if self.profile.keep_repeats or not self.repeats:
+                self._remember(reply, shown, hints)
         raise OutOfTurns
 
     async def _open(self) -> Repl:
@@ -187,8 +192,9 @@ class NodeLoop:
         request = ModelRequest(
             tuple(self.history),
             max_tokens=sampling.max_tokens,
-            temperature=sampling.retry_temperature if self.repeated else sampling.temperature,
+            temperature=sampling.retry_temperature if self.failed else sampling.temperature,
             stop=sampling.stop,
+            stable=self.stable,
         )
         try:
             reply = await self.scope.root.call(request)
@@ -263,8 +269,11 @@ class NodeLoop:
             hints.append(found.hint or "Nothing was run. Reply with one ```python block.")
         codes = tuple(s.code for s in shown)
         outputs = tuple(s.result.output for s in shown)
-        self.repeated = bool(codes) and self.last == (codes, outputs)
-        if self.repeated:
+        repeated = bool(codes) and self.last == (codes, outputs)
+        self.repeats = self.repeats + 1 if repeated else 0
+        errors = [s.result.error.type for s in shown if s.result.error is not None]
+        self.failed = repeated or "AnswerRefused" in errors
+        if repeated:
             hints.append(
                 "This is the code of the last turn again, with the same outcome. Do something else: "
                 "fix the cause of the error, look at other data, or submit what you have."
@@ -274,7 +283,9 @@ class NodeLoop:
         for hint in hints:
             self.scope.log.emit(ev.Hinted(node=self.task.node, turn=self.turn, text=hint))
         if self.silent == MAX_SILENT:
-            raise NothingToRun(f"the model sent {MAX_SILENT} replies in a row without code to run")
+            raise Stuck(f"the model sent {MAX_SILENT} replies in a row without code to run")
+        if self.repeats == MAX_REPEATS:
+            raise Stuck(f"the model sent the same code {MAX_REPEATS + 1} times, with the same outcome")
         return hints
 
     def _remember(self, reply: ModelReply, shown: Sequence[Shown], hints: Sequence[str]) -> None:

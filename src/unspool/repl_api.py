@@ -95,7 +95,9 @@ class ReplApi:
             context = ""
         if question == self._task.query and context == self._task.context:
             raise HostCallError(
-                "ValueError", "rlm_query: this is your own question over your own context; give a part of it"
+                "ValueError",
+                "rlm_query: this is your own question over your own context; ask a shorter one, "
+                "for what has to be known first, or give a part of the context",
             )
         self._children += 1
         profile = self._scope.profile

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from . import events as ev
 from .budget import OverBudget
 from .errors import HostCallError, ModelError
+from .labels import FEWEST, Labels, Scores, best, calibrated, surest
 from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
 from .sandbox.protocol import HostCall
@@ -22,6 +23,7 @@ from .scope import Place, Scope, Task
 from .types import FailedCall, Usage
 
 UNSENT = Usage()
+OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,19 @@ class _Prompt:
     messages: tuple[Message, ...]
     schema: Schema | None = None
     choices: tuple[str, ...] = ()
+    stable: int = 0
 
     @property
     def text(self) -> str:
         return self.messages[-1].text
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What became of a sub-call: its text or parsed value, or the typed failure."""
+
+    value: object
+    scores: Scores | None = None
 
 
 class SubCalls:
@@ -57,10 +68,10 @@ class SubCalls:
 
     async def query(self, prompt: object, model: object, schema: object) -> object:
         asked = _Prompt((Message("user", as_text(prompt)),), Schema.of(schema))
-        result = await self._sub_call(asked, self._caller(model), None, 0)
-        if isinstance(result, FailedCall):
-            raise HostCallError("LLMError", result.message, failure=result.kind)
-        return result
+        value = (await self._sub_call(asked, self._caller(model), None, 0)).value
+        if isinstance(value, FailedCall):
+            raise HostCallError("LLMError", value.message, failure=value.kind)
+        return value
 
     async def batch_of_texts(self, call: HostCall) -> list[object]:
         schema = Schema.of(call.kwargs.get("schema"))
@@ -68,34 +79,68 @@ class SubCalls:
         on_error = call.kwargs.get("on_error", "item")
         if on_error not in ("item", "raise"):
             raise HostCallError("ValueError", f'on_error={on_error!r}: use "item" or "raise"')
-        results = await self._batch(prompts, self._caller(call.kwargs.get("model")))
+        results = [
+            result.value for result in await self._batch(prompts, self._caller(call.kwargs.get("model")))
+        ]
         failed = next((r for r in results if isinstance(r, FailedCall)), None)
         if failed is not None and on_error == "raise":
             raise HostCallError("LLMError", failed.message, failure=failed.kind)
         return results
 
     async def classify(self, call: HostCall) -> list[object]:
-        labels = tuple(as_text(label) for label in as_items(call.args[1]))
-        if len(labels) < 2:
+        given = tuple(as_text(label) for label in as_items(call.args[1]))
+        if not given or len(set(given)) < len(given):
             raise HostCallError(
-                "ValueError", 'classify(items, ["label a", "label b"]): give two labels or more'
+                "ValueError", 'classify(items, ["label a", "label b"]): give labels, each once'
             )
-        items, most = as_items(call.args[0]), self._scope.sub_profile.most_items
+        if len(given) == 1:
+            given = (*given, OTHER)  # one label asks which items are that, and which are not
+        items, most = [as_text(item) for item in as_items(call.args[0])], self._scope.sub_profile.most_items
         if most is not None and len(items) > most:
             raise HostCallError(
                 "ValueError",
                 f"classify: {len(items):,} items are too many for one call, at most {most}. Each is a "
                 "model call. Use code where the data says it; else pick the items that matter first",
             )
-        examples = [(as_text(item), as_text(label)) for item, label in _pairs(call.kwargs.get("examples"))]
-        strange = sorted({label for _, label in examples} - set(labels))
-        if strange:
-            raise HostCallError("ValueError", f"examples use labels that are not in labels: {strange}")
-        make = self._scope.sub_profile.label
-        prompts = [_Prompt(make(as_text(item), labels, examples), choices=labels) for item in items]
-        return await self._batch(prompts, self._caller(call.kwargs.get("model")))
+        meanings = {as_text(label): as_text(means) for label, means in _pairs(call.kwargs.get("meanings"))}
+        labels = Labels.of(given, meanings)
+        examples: list[tuple[str, str]] = []
+        for item, label in _pairs(call.kwargs.get("examples")):
+            name = labels.name(as_text(label))
+            if name is None:
+                raise HostCallError("ValueError", f"examples use a label that is not in labels: {label!r}")
+            examples.append((as_text(item), name))
+        caller = self._caller(call.kwargs.get("model"))
+        return [
+            labels.given(result) if isinstance(result, str) else result
+            for result in await self._label(items, labels, examples, caller)
+        ]
 
-    async def _batch(self, prompts: Sequence[_Prompt], caller: Caller) -> list[object]:
+    async def _label(
+        self, items: Sequence[str], labels: Labels, examples: Sequence[tuple[str, str]], caller: Caller
+    ) -> list[object]:
+        """One label an item; in two passes where the model tells its scores and no examples are given."""
+        profile = self._scope.sub_profile
+
+        async def judged(examples: Sequence[tuple[str, str]]) -> list[_Result]:
+            before = profile.label(labels.meanings, examples)
+            asked = [
+                _Prompt((*before, Message("user", item)), choices=labels.names, stable=len(before))
+                for item in items
+            ]
+            return await self._batch(asked, caller)
+
+        results = await judged(examples)
+        scored = [result.scores for result in results if result.scores is not None]
+        if examples or not profile.own_examples or len(scored) < max(len(items), FEWEST):
+            return [result.value for result in results]
+        fair = calibrated(scored)
+        own = surest(items, fair, profile.own_examples)
+        if len({label for _, label in own}) == len(own):  # one example a label, or none, is no help
+            return [best(scores) for scores in fair]
+        return [result.value for result in await judged(own)]
+
+    async def _batch(self, prompts: Sequence[_Prompt], caller: Caller) -> list[_Result]:
         batch = next(self._scope.batches)
         place = self._place
         self._scope.log.emit(
@@ -110,8 +155,8 @@ class SubCalls:
             ]
         return [task.result() for task in tasks]
 
-    async def _sub_call(self, asked: _Prompt, caller: Caller, batch: int | None, index: int) -> object:
-        """One sub-call, journalled: its text or parsed value, or the typed failure."""
+    async def _sub_call(self, asked: _Prompt, caller: Caller, batch: int | None, index: int) -> _Result:
+        """One sub-call, journalled."""
         scope, number = self._scope, next(self._scope.calls)
         self.made += 1
         scope.sub_calls += 1
@@ -137,15 +182,17 @@ class SubCalls:
             self._call_ended(number, caller, None, FailedCall("cancelled", "the run stopped"))
             raise
         except OverBudget as over:
-            return self._call_ended(number, caller, None, FailedCall("budget", f"over budget: {over}"))
+            return _Result(
+                self._call_ended(number, caller, None, FailedCall("budget", f"over budget: {over}"))
+            )
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
             if error.usage is not None:
                 self._task.meter.settle("sub", caller.info.name, error.usage, error.cost)
-            return self._call_ended(number, caller, None, FailedCall(error.kind, error.message))
+            return _Result(self._call_ended(number, caller, None, FailedCall(error.kind, error.message)))
         self._call_ended(number, caller, reply, value if isinstance(value, FailedCall) else None)
-        return value
+        return _Result(value, reply.scores)
 
     async def _send(self, asked: _Prompt, caller: Caller) -> tuple[ModelReply, object]:
         """Sends it; where a schema or choices are wanted, checks the reply and asks once more."""
@@ -156,6 +203,7 @@ class SubCalls:
             temperature=sampling.sub_temperature,
             schema=asked.schema.json if asked.schema else None,
             choices=asked.choices,
+            stable=asked.stable,
         )
         reply = await self._pay(caller, request)
         if asked.choices:

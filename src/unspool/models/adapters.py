@@ -63,7 +63,7 @@ def _open_compatible(key: str, base_url: str | None, transport: object) -> Async
     return AsyncOpenAIChatLM(api_key=key, base_url=base_url, compat=compat, transport=transport)  # type: ignore[arg-type]
 
 
-def read_reply(response: Response, provider: Provider) -> ModelReply:
+def read_reply(response: Response, provider: Provider, choices: Sequence[str] = ()) -> ModelReply:
     """Our reply of lm15's; without cost and time."""
     texts: list[str] = []
     thoughts: list[str] = []
@@ -95,7 +95,33 @@ def read_reply(response: Response, provider: Provider) -> ModelReply:
         response.model,
         thinking="\n".join(filter(None, [*thoughts, thinking])),
         code=tuple(code),
+        scores=scores_of(response.provider_data, choices) if choices else None,
     )
+
+
+def scores_of(body: object, choices: Sequence[str]) -> dict[str, float] | None:
+    """The log probability of each choice by its first token, or ``None`` where it is not told apart.
+
+    >>> first = [{"token": "sp", "logprob": -0.1}, {"token": "ham", "logprob": -2.4}]
+    >>> scores_of({"choices": [{"logprobs": {"content": [{"top_logprobs": first}]}}]}, ("spam", "ham"))
+    {'spam': -0.1, 'ham': -2.4}
+    >>> scores_of({"choices": [{"message": {}}]}, ("spam", "ham")) is None
+    True
+    """
+    try:
+        told = body["choices"][0]["logprobs"]["content"][0]["top_logprobs"]  # type: ignore[index]
+        tokens = {str(entry["token"]): float(entry["logprob"]) for entry in told}
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None  # no such field, or not in the form that is known: the text of the reply stands
+    lowest = min(tokens.values(), default=0.0)
+    scores: dict[str, float] = {}
+    used: list[str] = []
+    for choice in choices:
+        fitting = [token for token in tokens if token and choice.startswith(token)]
+        best = max(fitting, key=lambda token: tokens[token], default="")
+        scores[choice] = tokens[best] if best else lowest
+        used += [best] if best else []
+    return scores if len(used) == len(set(used)) > 0 else None
 
 
 def _on_loopback(base_url: str | None) -> bool:

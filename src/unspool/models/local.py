@@ -32,6 +32,7 @@ from .remote import RemoteModel
 WINDOW = 8192
 MAX_TOKENS = 1024  # where a request sets none: a small model that repeats itself must end
 CACHE_MIB = 1024
+TOP_TOKENS = 60  # whose probability is asked for, so that each label of a few is among them
 
 _HERE = Provider("local", here=True)
 _SIZES = re.compile(r"\((\d+) tokens\).*\((\d+) tokens\)")
@@ -75,10 +76,11 @@ class LocalModel:
     async def complete(self, request: ModelRequest) -> ModelReply:
         started = perf_counter()
         served, remote = await self._ready()
-        await self._prefixes.prepare(request.messages, served.start, remote.post)
+        await self._prefixes.prepare(request.messages[: request.stable], served.start, remote.post)
         extra: dict[str, object] = {}
         if request.choices:
             extra["grammar"] = as_grammar(request.choices)
+            extra |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
             request = replace(request, schema=None)
         if request.max_tokens is None:
             request = replace(request, max_tokens=MAX_TOKENS)
@@ -92,7 +94,7 @@ class LocalModel:
     async def warm(self, prefix: Sequence[Message] = ()) -> None:
         """Load the model, and read what the next conversation begins with, before it is needed."""
         served, remote = await self._ready()
-        await self._prefixes.prepare((*prefix, Message("user", "")), served.start, remote.post)
+        await self._prefixes.prepare(prefix, served.start, remote.post)
 
     async def close(self) -> None:
         server, self._server = self._server, None

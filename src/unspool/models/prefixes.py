@@ -4,13 +4,13 @@ A small model on two cores reads some 50 tokens a second: the instructions of a 
 quarter of a minute, once for each start of the process. Its state after them is a file of some
 megabytes that is loaded in milliseconds.
 
-Contract of :class:`Prefixes`: ``prepare`` is called before a request. The first time that a start
-of a conversation (all messages but the last) with a long system message comes, the state is loaded
-from disk, or made and saved. Nothing is saved of later turns. Failing at any of it costs time and
-nothing else. At most ``KEPT`` files are kept, readable by the user alone.
+Contract of :class:`Prefixes`: ``prepare`` is called before a request, with the messages that others
+begin with, too (``ModelRequest.stable`` of them). The first time that they come, the state is loaded
+from disk, or made and saved. Short ones are left alone. Failing at any of it costs time and nothing
+else. At most ``KEPT`` files are kept, readable by the user alone.
 
 >>> from unspool.models.protocol import Message
->>> worth_keeping((Message("system", "short"), Message("user", "hi")))
+>>> worth_keeping([Message("system", "short")])
 False
 """
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from ..errors import ModelError
 from .protocol import Message
 
-KEPT = 8
+KEPT = 12  # the seven starts of the small profile, 20 MB each with 1.5B, and some of sub-calls
 SHORTEST = 600  # characters; below, reading is as fast as looking
 _MARK = "\x02here\x02"
 
@@ -48,19 +48,19 @@ class Prefixes:
         self._slots = slots
         self._seen: dict[tuple[int, str], asyncio.Event] = {}
 
-    async def prepare(self, messages: Sequence[Message], start: int, post: Post) -> None:
-        """Bring the server, in its ``start``-th start, into the state after the messages but the last."""
-        if not worth_keeping(messages):
+    async def prepare(self, prefix: Sequence[Message], start: int, post: Post) -> None:
+        """Bring the server, in its ``start``-th start, into the state after these messages."""
+        if not worth_keeping(prefix):
             return
-        key = (start, messages[0].text)
+        digest = self._digest(prefix)
+        key = (start, digest)
         if (ready := self._seen.get(key)) is not None:
             if not ready.is_set():
                 await ready.wait()  # many sub-calls at once: one reads what all begin with
             return
         slot = sum(1 for began, _ in self._seen if began == start) % self._slots
         ready = self._seen[key] = asyncio.Event()
-        prefix = messages[:-1]
-        file = self._folder / f"{self._digest(prefix)}.state"
+        file = self._folder / f"{digest}.state"
         try:
             if file.exists():
                 await post(f"/slots/{slot}?action=restore", {"filename": file.name})
@@ -99,6 +99,6 @@ class Prefixes:
             file.unlink(missing_ok=True)
 
 
-def worth_keeping(messages: Sequence[Message]) -> bool:
-    """Whether a conversation begins with instructions long enough to keep what was made of them."""
-    return len(messages) > 1 and messages[0].role == "system" and len(messages[0].text) >= SHORTEST
+def worth_keeping(prefix: Sequence[Message]) -> bool:
+    """Whether this start of conversations is long enough to keep what was made of it."""
+    return sum(len(message.text) for message in prefix) >= SHORTEST

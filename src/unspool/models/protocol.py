@@ -33,7 +33,8 @@ class ModelRequest:
 
     ``schema`` is a JSON schema that the reply has to fit, given to providers that can enforce it.
     ``choices`` asks for exactly one of these texts; models that can constrain do, others are
-    checked by the caller.
+    checked by the caller. ``stable``: how many of the first messages other conversations begin with,
+    too, so that it pays to keep what was made of them.
     """
 
     messages: tuple[Message, ...]
@@ -43,12 +44,16 @@ class ModelRequest:
     stop: tuple[str, ...] = ()
     schema: Mapping[str, object] | None = None
     choices: tuple[str, ...] = ()
+    stable: int = 0
     timeout: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One reply. ``code`` holds code that came inside provider tool calls, in order."""
+    """One reply. ``code`` holds code that came inside provider tool calls, in order.
+
+    ``scores`` has the log probability of each of the request's choices, from models that tell it.
+    """
 
     text: str
     finish: Finish
@@ -59,6 +64,7 @@ class ModelReply:
     cost: float | None = None  # US dollars; 0.0 for a model on this machine
     seconds: float = 0.0
     retries: int = 0
+    scores: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

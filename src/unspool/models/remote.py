@@ -100,7 +100,7 @@ class RemoteModel:
             if error.kind != "unknown_model":
                 raise
             raise await self._with_known_names(error) from None
-        reply = replace(read_reply(response, self._provider), cost=self._cost)
+        reply = replace(read_reply(response, self._provider, request.choices), cost=self._cost)
         if self._priced:
             reply = await self._with_price(reply, response)
         return replace(reply, seconds=perf_counter() - started)

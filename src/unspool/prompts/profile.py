@@ -6,7 +6,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -15,7 +15,10 @@ from ..models.protocol import Message
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the root is sampled. ``retry_temperature`` is used after a reply that repeated itself."""
+    """How the root is sampled. ``retry_temperature`` is used after one that failed.
+
+    That is a reply that repeated itself, or whose answer was refused.
+    """
 
     temperature: float | None = None
     retry_temperature: float | None = 1.0
@@ -38,7 +41,8 @@ class First:
 
 
 FirstMessage = Callable[[First], str]
-LabelMessages = Callable[[str, Sequence[str], Sequence[tuple[str, str]]], tuple[Message, ...]]
+Examples = Callable[[str, str, int], tuple[Message, ...]]
+LabelMessages = Callable[[Mapping[str, str], Sequence[tuple[str, str]]], tuple[Message, ...]]
 Look = Callable[[str], str]
 Nudge = Callable[[str], str]
 CheckAnswer = Callable[[str, object, int, int], str | None]
@@ -59,16 +63,22 @@ def first_message(first: First) -> str:
     return "\n\n".join(parts)
 
 
-def label_messages(
-    item: str, labels: Sequence[str], examples: Sequence[tuple[str, str]]
-) -> tuple[Message, ...]:
-    """The default chat for one item of ``classify``: examples as worked turns."""
-    names = ", ".join(labels)
-    system = f"Label each text with exactly one of: {names}. Reply with the label alone."
+def label_messages(labels: Mapping[str, str], examples: Sequence[tuple[str, str]]) -> tuple[Message, ...]:
+    """The default chat before an item of ``classify``; labels with what they mean, examples as worked turns."""
+    if any(labels.values()):
+        named = "".join(f"\n- {name}: {means}" if means else f"\n- {name}" for name, means in labels.items())
+        system = f"Label each text with exactly one of:{named}\nReply with the label alone."
+    else:
+        system = f"Label each text with exactly one of: {', '.join(labels)}. Reply with the label alone."
     messages = [Message("system", system)]
     for text, label in examples:
         messages += [Message("user", text), Message("assistant", label)]
-    return (*messages, Message("user", item))
+    return tuple(messages)
+
+
+def no_examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
+    """The default worked turns: none."""
+    return ()
 
 
 def no_nudge(query: str) -> str:
@@ -87,16 +97,18 @@ class Profile:
 
     name: str
     system: str
-    examples: tuple[Message, ...] = ()  # worked turns between the system prompt and the first message
+    examples: Examples = no_examples  # (query, look, depth left) -> worked turns
     head: int = 600
     tail: int = 300
     shown: int = 8_000  # of a cell's output
     imports: tuple[str, ...] = ()
     sampling: Sampling = Sampling()
     first: FirstMessage = first_message
-    label: LabelMessages = label_messages
+    label: LabelMessages = label_messages  # (labels with meanings, examples) -> what stands before an item
+    own_examples: int = 0  # for classify without examples: how many to take from the items, in two passes
     most_items: int | None = None  # that one call of classify may have: weak models pass the whole input
     look: Look | None = None  # (query) -> code for a first look, run before the first reply
+    keep_repeats: bool = True  # whether a reply that repeats the last one joins the history
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls, turn) -> reason to refuse once
 

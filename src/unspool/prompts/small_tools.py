@@ -25,7 +25,9 @@ find: no line has "was refused"; these have: refus
 
 from __future__ import annotations
 
+import ipaddress
 import itertools
+import json
 import math
 import re
 from collections import Counter
@@ -34,7 +36,13 @@ from collections.abc import Iterable, Sequence
 MOST_LINES = 200_000  # that are looked at
 NAMES = "ABC"  # of the groups of a look
 WIDTH = 170
-PAIR = 2.0  # the weight of two words of the question that stand side by side in a line, too
+ALONE = 400  # characters of a line that is alone in its group
+SHORT = 40  # lines up to which the description of the context shows enough
+MOST_STARTS = 60  # different first words of lines, up to which they may be labels
+MOST_PROSE = 200  # lines that classify takes
+PAIR = 2.5  # the weight of two words of the question that stand side by side in a line, too
+WHOLE = 0.5  # the weight of a word that stands there as it is asked, and not only its stem
+AS_IT_IS = " as it is"
 WORTH = 0.3  # of the best form's weight, under which a form only distracts
 
 _COMMON_WORDS = frozenset(
@@ -59,7 +67,10 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     among = list(data)[:MOST_LINES]
     groups = _groups(among, _words(question))
     seen = Counter(word for words, group in groups.items() for word in words for _ in group)
-    rare = {word: math.log(1.1 * len(among) / count) for word, count in seen.items()}
+    rare = {
+        word: WHOLE if word.endswith(AS_IT_IS) else math.log(1.1 * len(among) / count)
+        for word, count in seen.items()
+    }
     pairs = _neighbours(question)
     weight = {
         words: sum(rare[word] for word in words) + PAIR * sum(bool(pair.search(group[0])) for pair in pairs)
@@ -71,12 +82,57 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
 
 
 def look(question: str, data: Sequence[str]) -> None:
-    """Prints the groups, the best one last, since what is read last weighs most; names them A, B, C."""
+    """Prints the groups, the best one last, since what is read last weighs most; names them A, B, C.
+
+    A few lines of prose have no groups: they are for ``classify``.
+    """
+    if is_prose(data):
+        print(f"{len(data)} lines of free text: code cannot judge them, classify can.")  # noqa: T201
+        return
+    if len(data) <= SHORT:
+        return
     groups = groups_for(question, data)
+    if starts := starts_of(data):
+        _print_starts(starts)
+        if labelled := _labelled(question, data, starts):
+            groups = [labelled, *groups[: len(NAMES) - 1]]
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):
         globals()[name] = group
         print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201
         _print_forms(group, 2)
+
+
+def starts_of(data: Sequence[str]) -> Counter[str]:
+    """What the lines begin with, where that is a few words again and again, as labels are; else nothing."""
+    begin = (re.match(r"[^\t]{1,40}\t|\S{1,40} ", line) for line in data[:MOST_LINES])
+    starts = Counter(found[0] for found in begin if found)
+    few = 1 < len(starts) <= MOST_STARTS and starts.total() >= 0.9 * len(data)
+    return starts if few else Counter()
+
+
+def _print_starts(starts: Counter[str]) -> None:
+    shown = ", ".join(f"{json.dumps(start, ensure_ascii=False)} {n:,}" for start, n in starts.most_common(5))
+    more = f", … {len(starts)} different" if len(starts) > 5 else ""
+    print(f"lines begin with {shown}{more}")  # noqa: T201
+
+
+def _labelled(question: str, data: Sequence[str], starts: Counter[str]) -> list[str]:
+    """The lines whose first word, or a part of it, is named in the question as it is spelt there."""
+    words = set(re.findall(r"[\w:.-]*\w", question)) - _COMMON_WORDS
+    named = {s for s in starts if words & {s.strip(), *re.split(r"[:./-]", s.strip())}}
+    if not named or any(s.strip() in words for s in named):
+        named = {s for s in named if s.strip() in words}
+    return [line for line in data[:MOST_LINES] if any(line.startswith(start) for start in named)]
+
+
+def is_prose(data: Sequence[str]) -> bool:
+    """Whether these are a few lines with words of their own each, and not entries of a few forms."""
+    if not 1 < len(data) <= MOST_PROSE or any("\t" in line for line in data):
+        return False
+    words = [set(re.findall(r"[^\W\d_]{4,}", line)) for line in data]
+    shared = Counter(word for line in words for word in line)
+    usual = sum(count > len(data) // 2 for count in shared.values())
+    return sum(map(len, words)) >= 2 * len(data) and usual <= 1
 
 
 def lines_of(data: object) -> list[str]:
@@ -119,8 +175,15 @@ def _neighbours(question: str) -> list[re.Pattern[str]]:
 
 
 def _groups(lines: Sequence[str], words: dict[str, tuple[str, bool]]) -> dict[tuple[str, ...], list[str]]:
-    """The lines by the words of the question that they contain at the start of a word."""
+    """The lines by the words of the question that they contain at the start of a word.
+
+    A word that stands there as it is asked is named once more: "received" is nearer than "receiving".
+    """
     starts = {word: re.compile(rf"(?<![^\W_]){re.escape(stem)}") for word, (stem, _) in words.items()}
+    wholes = {
+        word: re.compile(rf"(?<![^\W_]){re.escape(re.sub(r's$', '', word.casefold()))}s?(?![^\W_])")
+        for word in words
+    }
     groups: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
         low = line.casefold()
@@ -129,6 +192,8 @@ def _groups(lines: Sequence[str], words: dict[str, tuple[str, bool]]) -> dict[tu
             text = line if exact else low
             if stem in text and starts[word].search(text):
                 found.append(word)
+                if wholes[word].search(low):
+                    found.append(word + AS_IT_IS)
         if found:
             groups.setdefault(tuple(found), []).append(line)
     return groups
@@ -157,8 +222,9 @@ lines: list[str] = []  # set in the REPL
 
 
 def _print_forms(hits: Sequence[str], most: int) -> None:
+    width = ALONE if len(hits) == 1 else WIDTH
     for count, line in forms_of(hits, most):
-        print(f"  {count:,} like: {line if len(line) <= WIDTH else line[:WIDTH] + '…'}")  # noqa: T201
+        print(f"  {count:,} like: {line if len(line) <= width else line[:width] + '…'}")  # noqa: T201
 
 
 def _stem(word: str) -> str:
@@ -199,25 +265,70 @@ def show(hits: Iterable[str]) -> None:
 
 
 def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
-    """What stands at {} in the lines that fit the pattern; without {}, what comes after it."""
-    if "{}" not in pattern and "(" not in pattern:
-        pattern = pattern.rstrip(" =:") + "{}"
-        before = r"[\s=:]*"
-    else:
-        before = ""
-    if "{}" in pattern:
-        parts = [re.escape(part).replace(r"\ ", r"\s+") for part in pattern.split("{}")]
-        pattern = parts[0] + "".join(
-            (rf"{before}(.+?)" if part else rf"{before}(\S+)") + part for part in parts[1:]
-        )
+    """What stands at {} in the lines that fit the pattern; without {}, what comes after it.
+
+    A value is one word where that fits, else several; ``^`` is the start of a line.
+    """
+    forms = [re.compile(form) for form in _forms_of_pattern(pattern)]
     found: list[str] = []
     for line in [hits] if isinstance(hits, str) else hits:
-        match = re.search(pattern, line)
+        match = next((match for form in forms if (match := form.search(line))), None)
         if match:
             found.append((match[1] if match.groups() else match[0]).strip(" ,;)]"))
     if not found:
         print("values: no line fits the pattern. Copy it from a line and put {} where the value stands.")  # noqa: T201
     return found
+
+
+def _forms_of_pattern(pattern: str) -> list[str]:
+    """The regular expressions to try, in order."""
+    before = ""
+    if "{}" not in pattern:
+        if "(" in pattern:
+            return [pattern]
+        pattern, before = pattern.rstrip(" =:") + "{}", r"[\s=:]*"
+    word = r"\S+"
+    start = "^" if pattern.startswith("^") else ""
+    parts = [re.escape(part).replace(r"\ ", r"\s+") for part in pattern.removeprefix("^").split("{}")]
+    return [
+        start + parts[0] + "".join(rf"{before}({hole if part else word}){part}" for part in parts[1:])
+        for hole in (r"\S+?", ".+?")
+    ]
+
+
+_CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
+
+
+def times(hits: Iterable[str] | str) -> list[str]:
+    """The first time of day in each of these lines, as HH:MM:SS; lines without one are left out."""
+    found = (_CLOCK.search(line) for line in ([hits] if isinstance(hits, str) else hits))
+    return [f"{int(clock[1]):02}:{clock[2]}:{clock[3] or '00'}" for clock in found if clock]
+
+
+_ADDRESS = re.compile(
+    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?![\w.]\w)|[0-9a-f:]*:[0-9a-f:]+(?![\w:]))", re.IGNORECASE
+)
+
+
+def _address_in(line: str) -> str | None:
+    for found in _ADDRESS.findall(line):
+        try:
+            ipaddress.ip_address(found)
+        except ValueError:
+            continue  # a time of day, say
+        return str(found)
+    return None
+
+
+def addresses(hits: Iterable[str] | str) -> list[str]:
+    """The first IP address in each of these lines; lines without one are left out."""
+    return [found for line in ([hits] if isinstance(hits, str) else hits) if (found := _address_in(line))]
+
+
+def between(hits: Iterable[str], start: str, end: str) -> list[str]:
+    """The lines with a time of day from ``start`` to ``end``, both included."""
+    first, last = times([start]) or ["00:00:00"], times([end]) or ["23:59:59"]
+    return [line for line in hits if (clock := times(line)) and first[0] <= clock[0] <= last[0]]
 
 
 def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:

@@ -1069,7 +1069,10 @@ class Functions:
         )
 
     def classify(self, *args: object, **kwargs: object) -> object:
-        """classify(items, labels, examples=None, *, model=None): the label of each item, by sub-calls."""
+        """classify(items, labels, examples=None, *, model=None): the label of each item, by sub-calls.
+
+        ``labels`` is a list, or a dict of what each label means.
+        """
         usage = 'classify(items, ["label a", "label b"], examples=[("a text", "label a")])'
         names = {"items": _ITEMS, "labels": _LABELS, "examples": ("shots", "few_shot"), "model": ()}
         given = bind("classify", usage, names, args, kwargs, positional=3)
@@ -1083,12 +1086,16 @@ class Functions:
             if item is None:
                 raise TypeError(f"item {place} of {len(items)} is None; the call is {usage}")
         texts = [item if isinstance(item, str) else str(item) for item in items]
-        labels = [str(label) for label in _many(given.get("labels"), "classify(items, labels)")]
+        named = given.get("labels")
+        meanings = [(str(k), str(v)) for k, v in named.items()] if isinstance(named, dict) else []
+        labels = [str(label) for label in _many(named, "classify(items, labels)")]
         examples = given.get("examples")
         if isinstance(examples, dict):
             examples = list(examples.items())
         pairs = [] if examples is None else _many(examples, "examples=")
-        return self._call("classify", texts, labels, examples=pairs, model=given.get("model"))
+        return self._call(
+            "classify", texts, labels, meanings=meanings, examples=pairs, model=given.get("model")
+        )
 
     def rlm_query(self, *args: object, **kwargs: object) -> object:
         """rlm_query(query, context=None, *, schema=None): a child like you, over the context you give it."""
