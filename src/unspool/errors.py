@@ -10,6 +10,8 @@
     ├── SandboxError
     │   ├── SandboxUnavailable       this machine cannot harden; says what to do
     │   └── SandboxLost              the REPL's processes are gone and could not be restarted
+    ├── JournalError                 a run cannot be kept, read or resumed; says why and what to do
+    │   └── Divergence               a resumed run does not do again what it did; says where
     ├── ModelError                   one model call failed for good; carries a FailureKind
     └── HostCallError                what a host call raises inside a cell (never leaves a run)
 
@@ -56,6 +58,14 @@ class SandboxUnavailable(SandboxError):
 
 class SandboxLost(SandboxError):
     """The processes of a REPL are gone and it could not be restarted."""
+
+
+class JournalError(UnspoolError):
+    """A run cannot be kept, read or resumed. The message says why and what to do."""
+
+
+class Divergence(JournalError):
+    """A cell of a resumed run does not do again what it did. The message says where and how to go on."""
 
 
 class ModelError(UnspoolError):

@@ -53,6 +53,18 @@ class RunStarted(Event):
     settings: Mapping[str, str | int | float | None] = field(
         default_factory=lambda: dict[str, str | int | float | None]()
     )
+    context_hash: str | None = None  # None: a value that has no hash that lasts
+    sources: tuple[str, ...] = ()  # the files that the context was read from, as they were named
+    folder: str = ""  # the working folder, where the names of files start
+    kept: object = None  # the context itself, where that was asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed(Event):
+    """The run goes on, after a stop of any kind, from what its events tell."""
+
+    kind: ClassVar[str] = "run.resumed"
+    run: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +152,7 @@ class CallStarted(Event):
     role: Role
     model: str
     prompt: str
+    key: str = ""  # of all that is sent: the model, the messages, the schema, the sampling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +170,32 @@ class CallEnded(Event):
     cost: float | None
     seconds: float
     retries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnded(Event):
+    """A host call whose reply another run of the cell may not get again: a tool of the user's, ``budget``."""
+
+    kind: ClassVar[str] = "tool.ended"
+    node: str
+    turn: int
+    cell: int
+    name: str
+    key: str  # of the arguments
+    value: object
+    error: str | None
+    exact: bool = True  # False: the journal cannot give this value back as it was
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diverged(Event):
+    """A cell did not do again what it had done: what the node did after it no longer counts."""
+
+    kind: ClassVar[str] = "node.diverged"
+    node: str
+    turn: int
+    cell: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +258,7 @@ class RunEnded(Event):
 
 EVENTS: tuple[type[Event], ...] = (
     RunStarted,
+    RunResumed,
     NodeStarted,
     TurnStarted,
     ModelReplied,
@@ -227,6 +267,8 @@ EVENTS: tuple[type[Event], ...] = (
     BatchStarted,
     CallStarted,
     CallEnded,
+    ToolEnded,
+    Diverged,
     Hinted,
     AnswerRefused,
     AnswerAccepted,

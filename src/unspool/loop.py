@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from . import events as ev
 from .cells import Cell, Found, find_cells
-from .errors import ContextError, ModelError, SandboxError
+from .errors import ContextError, JournalError, ModelError, SandboxError
 from .models.protocol import Message, ModelReply, ModelRequest
 from .prompts import First
 from .prompts.feedback import Shown, turn_message
@@ -136,7 +136,7 @@ class NodeLoop:
             reason = str(error)
         except ModelError as error:
             reason = f"the model {self.scope.root.info.name} failed: {error.message}"
-        except (ContextError, SandboxError) as error:
+        except (ContextError, SandboxError, JournalError) as error:
             reason = str(error)
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
@@ -183,6 +183,8 @@ class NodeLoop:
         return shown.result.output.strip()
 
     async def _ask(self) -> ModelReply:
+        if self.scope.fatal is not None:
+            raise self.scope.fatal
         sampling = self.profile.sampling
         request = ModelRequest(
             tuple(self.history),
@@ -290,7 +292,8 @@ class NodeLoop:
 
     async def _stopped(self, status: Status, reason: str) -> Outcome:
         """No answer: the best draft, and the status that says so."""
-        if not self.api.answers.drafts and self.scope.fatal is None and self.cells and self.repl:
+        no_use = isinstance(self.scope.fatal, ModelError)  # every further call fails: nothing was found out
+        if not self.api.answers.drafts and not no_use and self.cells and self.repl:
             try:
                 await self.repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
             except SandboxError as error:

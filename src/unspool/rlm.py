@@ -2,8 +2,9 @@
 
 Contract: an :class:`RLM` is cheap to make, safe to use from threads and from asyncio at the same
 time, and keeps its models and their connections until :meth:`RLM.close`. Only misuse raises
-(:class:`unspool.errors.ConfigError`, :class:`unspool.errors.ContextError`); everything that happens
-to a run is in the :class:`unspool.types.Run` it returns.
+(:class:`unspool.errors.ConfigError`, :class:`unspool.errors.ContextError`), and a run that cannot be kept
+(:class:`unspool.errors.JournalError`), before money is spent; everything that happens to a run is in the
+:class:`unspool.types.Run` it returns.
 
 >>> from unspool.testing import ScriptedModel
 >>> model = ScriptedModel(["```python\\nprint(len(context))\\n```", "```python\\nsubmit(len(context))\\n```"])
@@ -14,9 +15,11 @@ to a run is in the :class:`unspool.types.Run` it returns.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +27,7 @@ from ._runtime import CLOSE_SECONDS, runtime
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .contexts import describe
-from .errors import ConfigError, ModelError
+from .errors import ConfigError, JournalError, ModelError
 from .events import Event, EventLog, RunEnded, RunStarted
 from .loop import run_node
 from .prompts import get_profile
@@ -65,7 +68,10 @@ class RLM:
     :param instructions: text of your own for the model, used as it is.
     :param budget: limits on a whole run, see :class:`Budget`.
     :param profile: how the model is spoken to; ``None`` is what suits it.
-    :param store: where events are kept; ``None`` keeps them in the :class:`Run` alone.
+    :param runs: the folder that runs are kept in, so that they can be resumed; ``True`` is the platform's
+        folder for data, ``False`` keeps nothing.
+    :param keep_context: whether a run keeps its context, too; else it is known by its hash alone.
+    :param store: a :class:`Store` of your own in place of the folder.
     """
 
     def __init__(
@@ -83,6 +89,8 @@ class RLM:
         instructions: str = "",
         budget: Budget = Budget(),  # noqa: B008 (frozen)
         profile: str | None = None,
+        runs: str | os.PathLike[str] | bool = True,
+        keep_context: bool = False,
         store: Store | None = None,
     ) -> None:
         for name, value, least in (
@@ -102,7 +110,8 @@ class RLM:
         self._instructions = instructions
         self._budget = budget
         self._profile = get_profile(profile) if profile else None
-        self._store = store
+        self._store = _store(runs) if store is None else store
+        self._keep_context = keep_context
         self._models: asyncio.Task[_Models] | None = None
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
@@ -127,8 +136,13 @@ class RLM:
         await runtime().submit(run).wait()
         return run_from_events(events)
 
-    async def stream(self, query: str, context: object, *, answer: object = None) -> AsyncIterator[Event]:
-        """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it."""
+    async def stream(
+        self, query: str, context: object, *, answer: object = None, sources: Sequence[str] = ()
+    ) -> AsyncIterator[Event]:
+        """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it.
+
+        ``sources`` names the files that the context was read from, so that resume can read them again.
+        """
         wanted = self._check(query, answer)
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -136,7 +150,7 @@ class RLM:
         def put(event: Event | None) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, event)
 
-        job = runtime().submit(self._run(query, context, wanted, put, loop))
+        job = runtime().submit(self._run(query, context, wanted, put, loop, sources))
         job.future.add_done_callback(lambda _: put(None))
         try:
             while (event := await queue.get()) is not None:
@@ -173,20 +187,55 @@ class RLM:
         wanted: AnswerType,
         listener: Callable[[Event], None],
         loop: asyncio.AbstractEventLoop | None,
+        sources: Sequence[str] = (),
     ) -> None:
         if self._models is None or _failed(self._models):  # e.g. a key is set by now
             self._models = asyncio.create_task(self._find_models())
         models = await asyncio.shield(self._models)
         log = EventLog(_new_id())
-        store = self._store
-        if store is not None:
-            log.listen(lambda event: store.append(log.run, event))
-        log.listen(listener)
         meter = Meter(self._budget)
         scope = self._scope(models, log, loop)
         told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
         task = Task("0", None, 0, query, context, told, wanted, meter)
-        await _Ending(scope, task, self._settings()).run()
+        started = RunStarted(
+            run=log.run,
+            query=query,
+            model=scope.root.info.name,
+            sub_model=scope.sub.info.name,
+            profile=scope.profile.name,
+            context=told,
+            settings=self._settings(),
+            context_hash=await _hash(context) if self._store is not None else None,
+            sources=tuple(sources),
+            folder=os.getcwd() if sources else "",
+            kept=context if self._keep_context else None,
+        )
+        with self._kept(scope):
+            log.listen(listener)
+            log.emit(started)
+            await _Ending(scope, task).run()
+
+    @contextmanager
+    def _kept(self, scope: Scope) -> Iterator[None]:
+        """While the run goes on, its events go to the store."""
+        store, log = self._store, scope.log
+        if store is None:
+            yield
+            return
+
+        def keep(event: Event) -> None:
+            try:
+                store.append(log.run, event)
+            except JournalError as error:
+                if len(log.events) == 1:
+                    raise  # no money is spent yet
+                scope.fatal = scope.fatal or error
+
+        log.listen(keep)
+        try:
+            yield
+        finally:
+            store.close(log.run)
 
     def _scope(self, models: _Models, log: EventLog, loop: asyncio.AbstractEventLoop | None) -> Scope:
         sandbox = self._sandbox
@@ -246,28 +295,15 @@ class RLM:
 
 
 class _Ending:
-    """A run from its first event to its last, whatever happens between them."""
+    """A run that has begun, to its last event, whatever happens on the way."""
 
-    def __init__(self, scope: Scope, task: Task, settings: Mapping[str, str | int | float | None]) -> None:
+    def __init__(self, scope: Scope, task: Task) -> None:
         self.scope = scope
         self.task = task
-        self.settings = settings
 
     async def run(self) -> None:
-        scope, task, profile = self.scope, self.task, self.scope.profile
-        scope.log.emit(
-            RunStarted(
-                run=scope.log.run,
-                query=task.query,
-                model=scope.root.info.name,
-                sub_model=scope.sub.info.name,
-                profile=profile.name,
-                context=task.description,
-                settings=self.settings,
-            )
-        )
         try:
-            outcome = await scope.spawn(scope, task)
+            outcome = await self.scope.spawn(self.scope, self.task)
         except asyncio.CancelledError:
             self._end(Outcome("cancelled", "cancelled"))
             raise
@@ -295,6 +331,23 @@ class _Ending:
 
 def _failed(finding: asyncio.Task[_Models]) -> bool:
     return finding.done() and (finding.cancelled() or finding.exception() is not None)
+
+
+def _store(runs: str | os.PathLike[str] | bool) -> Store | None:
+    if runs is False:
+        return None
+    from .journal import Journal
+
+    return Journal(None if runs is True else runs)
+
+
+async def _hash(context: object) -> str | None:
+    """Of a small text at once; what may be large is read in a thread, so that the loop goes on."""
+    from .contexts.identity import context_hash
+
+    if isinstance(context, str) and len(context) < 1_000_000:
+        return context_hash(context)
+    return await asyncio.to_thread(context_hash, context)
 
 
 def _new_id() -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from .answers import AnswerType
 from .budget import Meter
-from .errors import ModelError
+from .errors import JournalError, ModelError
 from .events import EventLog
 from .models.calls import Caller
 from .prompts import Profile
@@ -81,7 +81,7 @@ class Scope:
     instructions: str
     loop: asyncio.AbstractEventLoop | None  # the caller's, for async tools
     spawn: Callable[[Scope, Task], Awaitable[Outcome]]
-    fatal: ModelError | None = None
+    fatal: ModelError | JournalError | None = None
     notes: list[str] = field(default_factory=list)
     calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     batches: Iterator[int] = field(default_factory=lambda: itertools.count(1))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from . import events as ev
 from .budget import OverBudget
-from .errors import HostCallError, ModelError
+from .errors import HostCallError, JournalError, ModelError
 from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
 from .sandbox.protocol import HostCall
@@ -129,6 +129,8 @@ class SubCalls:
             )
         )
         try:
+            if isinstance(scope.fatal, JournalError):
+                return self._call_ended(number, caller, None, FailedCall("cancelled", str(scope.fatal)))
             if scope.fatal is not None:
                 raise scope.fatal
             self._task.meter.take_call()

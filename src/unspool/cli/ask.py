@@ -13,6 +13,7 @@ import typer
 
 from ..events import Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
+from .runs import RunsFolder
 from .terminal import Output, complain, is_terminal, safe
 from .view import View, fold
 
@@ -49,6 +50,13 @@ def ask(
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
     ] = None,
+    runs: RunsFolder = None,
+    no_journal: Annotated[
+        bool, typer.Option("--no-journal", help="Keep nothing of this run: it cannot be resumed.")
+    ] = False,
+    keep_context: Annotated[
+        bool, typer.Option("--keep-context", help="Keep the input with the run: for one that is piped in.")
+    ] = False,
     as_object: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the answer and the figures.")
     ] = False,
@@ -70,19 +78,26 @@ def ask(
         from ..models.discover import resolve_pair
         from ..rlm import RLM
         from .display import make_display
-        from .inputs import read_context
+        from .inputs import read_context, source_names
         from .pulling import shown_progress
 
-        context = read_context(files or ())
+        context, sources = read_context(files or ()), source_names(files or ())
         budget = Budget(seconds=seconds)
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
             root, sub = resolve_pair(model, sub_model, progress=progress)
-        engine = RLM(root, sub_model=sub, max_turns=max_turns, budget=budget)
+        engine = RLM(
+            root,
+            sub_model=sub,
+            max_turns=max_turns,
+            budget=budget,
+            runs=not no_journal and (runs or True),
+            keep_context=keep_context,
+        )
         display = make_display(quiet=quiet, show_code=show_code)
         try:
-            story = asyncio.run(_follow(engine.stream(question, context), display))
+            story = asyncio.run(_follow(engine.stream(question, context, sources=sources), display))
         finally:
             display.close()
             engine.close()

@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
+from ..errors import JournalError
 from ..events import Event
 
 
 class MemoryStore:
-    """Implements :class:`unspool.journal.Store`; raises ``KeyError`` for a run it does not have."""
+    """Implements :class:`unspool.journal.Store`; raises :class:`JournalError` for a run it does not have."""
 
     def __init__(self) -> None:
         self._runs: dict[str, list[Event]] = {}
@@ -22,7 +23,12 @@ class MemoryStore:
         self._runs.setdefault(run, []).append(event)
 
     def read(self, run: str) -> list[Event]:
+        if run not in self._runs:
+            raise JournalError(f"there is no run {run!r} in this store")
         return list(self._runs[run])
 
     def runs(self) -> list[str]:
         return list(self._runs)
+
+    def close(self, run: str) -> None:
+        """Nothing is open."""
