@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
+from json.encoder import encode_basestring as _quoted  # the encoder's own, in C
 from types import UnionType
 from typing import TYPE_CHECKING, Union, cast, get_args, get_origin, get_type_hints
 
@@ -46,24 +48,33 @@ Fetch = Callable[[str], str]
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _KINDS: Mapping[str, type[Event]] = {kind.kind: kind for kind in EVENTS}
+_START: Mapping[str, str] = {kind: f'{{"kind":"{kind}"' for kind in _KINDS}
 _CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in (*EVENTS, *_RECORDS)}
 
 
 def encode(event: Event, keep: Keep) -> bytes:
     """The line of an event."""
-    line: dict[str, object] = {"kind": event.kind}
-    for name, is_value in _fields(type(event).__name__):
+    parts = [_START[event.kind]]
+    for name, prefix, is_value in _fields(type(event).__name__):
         value = getattr(event, name)
-        if value is None:
-            continue
+        kind = type(value)
         if is_value:
-            line[name] = _encode_value(value, keep)
-        elif type(value) is str:
+            if value is not None:
+                parts.append(prefix + _to_json(_encode_value(value, keep)))
+        elif kind is str:
+            if len(value) >= LARGE:
+                parts.append(prefix + _to_json({_REFERENCE: keep(value)}))
+            elif value:
+                parts.append(prefix + _quoted(value))
+        elif kind is int:
             if value:
-                line[name] = value if len(value) < LARGE else {_REFERENCE: keep(value)}
+                parts.append(prefix + int.__repr__(value))
+        elif kind is float and math.isfinite(value):
+            parts.append(prefix + float.__repr__(value))
         elif not _is_left_out(value):
-            line[name] = _plain(value, keep)
-    return _to_json(line).encode("utf-8", "surrogatepass")
+            parts.append(prefix + _to_json(_plain(value, keep)))
+    parts.append("}")
+    return "".join(parts).encode("utf-8", "surrogatepass")
 
 
 def decode(line: bytes, fetch: Fetch) -> Event | None:
@@ -87,11 +98,11 @@ def is_exact(value: object) -> bool:
 
 
 @cache
-def _fields(name: str) -> tuple[tuple[str, bool], ...]:
-    """The names of an event's fields, and which of them hold values of any type."""
+def _fields(name: str) -> tuple[tuple[str, str, bool], ...]:
+    """An event's fields: the name, how it begins in the line, and whether values of any type are in it."""
     kind = _CLASSES[name]
     hints = get_type_hints(kind)
-    return tuple((f.name, hints[f.name] is object) for f in fields(kind))
+    return tuple((f.name, f',"{f.name}":', hints[f.name] is object) for f in fields(kind))
 
 
 def _is_left_out(value: object) -> bool:
@@ -101,12 +112,14 @@ def _is_left_out(value: object) -> bool:
 
 def _plain(value: object, keep: Keep) -> object:
     """A field of a known type: a number, a mapping of settings, a record or a tuple of them."""
+    if type(value) is int:
+        return value
     if isinstance(value, str):
         return value if len(value) < LARGE else {_REFERENCE: keep(value)}
     if isinstance(value, tuple):
         return [_plain(item, keep) for item in value]
     if isinstance(value, _RECORDS):
-        told = ((f.name, getattr(value, f.name)) for f in fields(value))
+        told = ((name, getattr(value, name)) for name, _, _ in _fields(type(value).__name__))
         return {name: _plain(item, keep) for name, item in told if not _is_left_out(item)}
     return value
 

@@ -143,6 +143,7 @@ class _Open:
         self._known: set[str] = set()
         self._full: OSError | None = None
         self._fd = -1
+        self._size = 0
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._fd = self._locked()
@@ -163,6 +164,7 @@ class _Open:
         _, whole = whole_lines(self._path / EVENTS_FILE)
         if os.fstat(fd).st_size > whole:
             os.ftruncate(fd, whole)  # the event that was being written when its process was killed
+        self._size = whole
         return fd
 
     def _reserve(self) -> None:
@@ -175,15 +177,17 @@ class _Open:
     def append(self, event: Event) -> None:
         try:
             line = encode(event, self._keep) + b"\n"
-            self._write(self._fd, self._without_secrets(line))
+            line = self._without_secrets(line)
+            self._write(self._fd, line, self._size)
+            self._size += len(line)
         except OSError as error:
             raise self._error(error) from None
         if self._full is not None:
             raise self._error(self._full)
 
-    def _write(self, fd: int, data: bytes) -> None:
-        """All of it or nothing; where the disk is full, with the space of the reserve."""
-        size, rest = os.fstat(fd).st_size, memoryview(data)
+    def _write(self, fd: int, data: bytes, size: int) -> None:
+        """All of it or nothing, behind ``size`` bytes; on a full disk with the space of the reserve."""
+        rest = memoryview(data)
         while rest:
             try:
                 rest = rest[os.write(fd, rest) :]
@@ -207,7 +211,7 @@ class _Open:
             part = place.with_suffix(".part")
             fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             try:
-                self._write(fd, data)
+                self._write(fd, data, 0)
             finally:
                 os.close(fd)
             part.rename(place)
