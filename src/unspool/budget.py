@@ -13,7 +13,7 @@ unspool.budget.OverBudget: the limit of 1 sub-call of the run is reached
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .errors import ConfigError
@@ -73,6 +73,15 @@ class Meter:
             meter = meter.parent
         for each in line:
             each.calls += 1
+
+    def restore(
+        self, replies: Iterable[tuple[Role, str, Usage, float | None]], calls: int, seconds: float
+    ) -> None:
+        """What the run had spent before it was resumed."""
+        self.calls += calls
+        self._started -= seconds
+        for reply in replies:
+            self.settle(*reply)
 
     def settle(self, role: Role, model: str, usage: Usage, cost: float | None) -> None:
         """Books what one call used, here and above."""

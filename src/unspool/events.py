@@ -14,7 +14,7 @@ The table of events is in ``docs/design.md``.
 from __future__ import annotations
 
 import time as _time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -278,11 +278,24 @@ EVENTS: tuple[type[Event], ...] = (
 
 
 class EventLog:
-    """Stamps the events of one run, keeps them, and hands each to the listeners in order."""
+    """Stamps the events of one run, keeps them, and hands each to the listeners in order.
 
-    def __init__(self, run: str, *, clock: Callable[[], float] = _time.time) -> None:
+    Of a run that is resumed, ``past`` holds the events so far; those that are ``known`` are not emitted
+    again, and the first new one comes after ``run.resumed``.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        *,
+        clock: Callable[[], float] = _time.time,
+        past: Iterable[Event] = (),
+        known: Callable[[Event], bool] | None = None,
+    ) -> None:
         self.run = run
-        self.events: list[Event] = []
+        self.events: list[Event] = list(past)
+        self._known = known
+        self._resumes = bool(self.events)  # until the first new event is emitted
         self._clock = clock
         self._listeners: list[Callable[[Event], None]] = []
 
@@ -290,7 +303,13 @@ class EventLog:
         self._listeners.append(listener)
 
     def emit(self, event: Event) -> None:
-        event = replace(event, seq=len(self.events) + 1, time=self._clock())
+        if self._known is not None and self._known(event):
+            return
+        if self._resumes:
+            self._resumes = False
+            self.emit(RunResumed(run=self.run))
+        seq = self.events[-1].seq + 1 if self.events else 1
+        event = replace(event, seq=seq, time=self._clock())
         self.events.append(event)
         for listener in self._listeners:
             listener(event)

@@ -1,9 +1,9 @@
 """Where the events of runs are kept: the seam, and the journal on disk.
 
-Contract of :class:`Store`: ``append`` is called once per event, in order, on the engine's loop, and
-returns when the event is as safe as the store promises; what it raises ends the run. ``read`` gives
-a run's events in order, as far as they were appended. ``runs`` lists ids, oldest first. After ``close``
-nothing more is appended to a run, until it is resumed.
+Contract of :class:`Store`: between ``open`` and ``close`` of a run, ``append`` is called once per event, in
+order, on the engine's loop, and returns when the event is as safe as the store promises; a
+:class:`unspool.errors.JournalError` ends the run. ``read`` gives a run's events in order, as far as they
+were appended. ``runs`` lists ids, oldest first.
 
 :class:`Journal` keeps a folder per run, named by its id: ``events.jsonl``, one event a line, only ever
 appended to, and ``values/HASH``, the long texts. Every event is handed to the system before the run goes
@@ -17,6 +17,7 @@ The double for tests, and for keeping events in memory, is :class:`unspool.testi
 >>> from unspool.events import TurnStarted
 >>> with TemporaryDirectory() as folder:
 ...     journal = Journal(folder)
+...     journal.open("r1")
 ...     journal.append("r1", TurnStarted(node="0", turn=1))
 ...     journal.close("r1")
 ...     list(journal.runs()), [event.kind for event in journal.read("r1")]
@@ -50,6 +51,8 @@ _SHORTEST_SECRET = 12  # shorter values would be found in innocent texts
 class Store(Protocol):
     """Keeps the events of runs. See the module docstring for the contract."""
 
+    def open(self, run: str) -> None: ...
+
     def append(self, run: str, event: Event) -> None: ...
 
     def read(self, run: str) -> Iterable[Event]: ...
@@ -76,11 +79,14 @@ class Journal:
         self.folder = Path(folder) if folder is not None else default_folder()
         self._open: dict[str, _Open] = {}
 
+    def open(self, run: str) -> None:
+        """Raises :class:`JournalError` where it cannot be written, or another process writes it."""
+        if run in self._open:
+            raise JournalError(f"the run {run} is going on in this process")
+        self._open[run] = _Open(self.folder / run)
+
     def append(self, run: str, event: Event) -> None:
-        kept = self._open.get(run)
-        if kept is None:
-            kept = self._open[run] = _Open(self.folder / run)
-        kept.append(event)
+        self._open[run].append(event)
 
     def read(self, run: str) -> list[Event]:
         """The events of a run, a half-written last line left out. Raises :class:`JournalError`."""
@@ -176,8 +182,7 @@ class _Open:
 
     def append(self, event: Event) -> None:
         try:
-            line = encode(event, self._keep) + b"\n"
-            line = self._without_secrets(line)
+            line = _hidden(encode(event, self._keep), self._secrets) + b"\n"
             self._write(self._fd, line, self._size)
             self._size += len(line)
         except OSError as error:
@@ -201,7 +206,7 @@ class _Open:
 
     def _keep(self, text: str) -> str:
         """Puts a long text away under its hash, whole or not at all."""
-        data = self._without_secrets(text.encode("utf-8", "surrogatepass"))
+        data = _hidden(text.encode("utf-8", "surrogatepass"), self._secrets)
         key = hashlib.sha256(data).hexdigest()
         if key in self._known:
             return key
@@ -217,12 +222,6 @@ class _Open:
             part.rename(place)
         self._known.add(key)
         return key
-
-    def _without_secrets(self, data: bytes) -> bytes:
-        for secret in self._secrets:
-            if secret in data:
-                data = data.replace(secret, b"[secret]")
-        return data
 
     def _error(self, error: OSError) -> JournalError:
         return JournalError(
@@ -246,6 +245,19 @@ def _secrets(environment: Mapping[str, str]) -> tuple[bytes, ...]:
         if len(value) >= _SHORTEST_SECRET and any(word in name.upper() for word in _SECRET_NAMES)
     }
     return tuple(sorted(found, key=len, reverse=True))
+
+
+def _hidden(data: bytes, secrets: tuple[bytes, ...]) -> bytes:
+    for secret in secrets:
+        if secret in data:
+            data = data.replace(secret, b"[secret]")
+    return data
+
+
+def without_secrets(text: str) -> str:
+    """A text as journals keep it."""
+    data = text.encode("utf-8", "surrogatepass")
+    return _hidden(data, _secrets(os.environ)).decode("utf-8", "surrogatepass")
 
 
 def whole_lines(path: Path) -> tuple[list[bytes], int]:

@@ -18,18 +18,21 @@ named like a result.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Coroutine, Sequence
 from typing import TypeVar
 
 from . import events as ev
 from .cells import Cell, Found, find_cells
-from .errors import ContextError, JournalError, ModelError, SandboxError
+from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError
+from .journal import without_secrets
 from .models.protocol import Message, ModelReply, ModelRequest
 from .prompts import First
 from .prompts.feedback import Shown, turn_message
 from .prompts.profile import Look
 from .repl_api import ReplApi
-from .sandbox.protocol import Repl, ReplSpec
+from .replay import PastCell
+from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .tools import DRAFT
 from .types import Status, Usage
@@ -136,8 +139,14 @@ class NodeLoop:
             reason = str(error)
         except ModelError as error:
             reason = f"the model {self.scope.root.info.name} failed: {error.message}"
+        except Divergence:
+            raise
         except (ContextError, SandboxError, JournalError) as error:
             reason = str(error)
+        except asyncio.CancelledError:
+            if self.task.parent is None:
+                self.scope.left = await self._stopped("cancelled", "cancelled")
+            raise
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
         return await self._stopped(status, reason)
@@ -171,6 +180,7 @@ class NodeLoop:
                 tools=(*self.scope.tools.names, DRAFT),
                 imports=self.profile.imports,
                 memory=self.scope.limits.cell_memory,
+                seed=_seed(self.scope.log.run, self.task.node),
                 shown=self.profile.shown,
             )
             self.repl = await self.scope.sandbox.open(spec, self.api)
@@ -183,6 +193,9 @@ class NodeLoop:
         return shown.result.output.strip()
 
     async def _ask(self) -> ModelReply:
+        past = self.scope.replay.reply(self.task.node, self.turn)
+        if past is not None:
+            return _said(past)
         if self.scope.fatal is not None:
             raise self.scope.fatal
         sampling = self.profile.sampling
@@ -222,12 +235,15 @@ class NodeLoop:
         for cell in cells:
             self.cells += 1
             self.api.place.cell = self.cells
+            past = self.scope.replay.cell(self.task.node, self.turn, self.cells, cell.code)
             self.scope.log.emit(
                 ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
             )
-            result = await repl.execute(cell.code, seconds=self.scope.limits.cell_seconds)
+            result = await self._execute(repl, cell.code, past)
             repairs = (f"about the code: {repair}" for repair in cell.repairs)
             notes = (*repairs, *result.notes, *self._take_notes())
+            if past is not None and past.sealed:  # what the model was told, to the letter
+                result, notes = past.result, past.result.notes
             self.scope.log.emit(
                 ev.CellEnded(
                     node=self.task.node,
@@ -248,6 +264,19 @@ class NodeLoop:
             if self.api.answers.accepted is not None or self.scope.fatal is not None:
                 break
         return shown
+
+    async def _execute(self, repl: Repl, code: str, past: PastCell | None) -> CellResult:
+        """Runs a cell; one that ran before has to do the same, and is passed over where it left nothing."""
+        if past is not None and past.skipped:
+            self.api.skip(past)
+            return past.result
+        try:
+            result = await repl.execute(code, seconds=self.scope.limits.cell_seconds)
+        except BaseExceptionGroup as errors:  # of a batch
+            raise alone(errors) from None
+        if past is not None and past.sealed:
+            self.scope.replay.check(past, result, without_secrets(result.output))
+        return result
 
     def _take_notes(self) -> tuple[str, ...]:
         notes = tuple(self.api.notes)
@@ -301,7 +330,7 @@ class NodeLoop:
         if self.api.answers.drafts:
             source, value = self.api.answers.drafts[0]
             return Outcome(status, reason, value, source, self.turn)
-        return Outcome("budget" if status == "budget" else "failed", reason, turns=self.turn)
+        return Outcome("failed" if status == "partial" else status, reason, turns=self.turn)
 
 
 async def both(first: Coroutine[object, object, A], second: Coroutine[object, object, B]) -> tuple[A, B]:
@@ -310,8 +339,28 @@ async def both(first: Coroutine[object, object, A], second: Coroutine[object, ob
         async with asyncio.TaskGroup() as group:
             one, other = group.create_task(first), group.create_task(second)
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        raise alone(errors) from None
     return one.result(), other.result()
+
+
+def alone(error: BaseException) -> BaseException:
+    """The first error of a group, itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _seed(run: str, node: str) -> int:
+    """Of a node's random numbers: the same when the run is resumed, another one in each node."""
+    return int.from_bytes(hashlib.sha256(f"{run} {node}".encode()).digest()[:7])
+
+
+def _said(past: ev.ModelReplied) -> ModelReply:
+    """The reply that the journal tells of."""
+    return ModelReply(
+        past.text, past.finish, past.usage, past.model, past.thinking, past.code, past.cost, past.seconds,
+        past.retries,
+    )  # fmt: skip
 
 
 def _nothing(model: str, error: ModelError) -> ModelReply:

@@ -18,10 +18,10 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ._runtime import CLOSE_SECONDS, runtime
 from .answers import AnswerType
@@ -31,6 +31,8 @@ from .errors import ConfigError, JournalError, ModelError
 from .events import Event, EventLog, RunEnded, RunStarted
 from .loop import run_node
 from .prompts import get_profile
+from .replay import Replay
+from .resume import Past
 from .sandbox.shared import shared_sandbox
 from .scope import Limits, Outcome, Scope, Task
 from .tools import Tool, Toolbox
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from .models.calls import Caller
     from .models.protocol import Model
     from .sandbox.protocol import Sandbox
+
+
+Diverged = Literal["stop", "continue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,7 @@ class RLM:
         self._store = _store(runs) if store is None else store
         self._keep_context = keep_context
         self._models: asyncio.Task[_Models] | None = None
+        self._going: dict[str, asyncio.Task[object]] = {}
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
 
@@ -136,32 +142,56 @@ class RLM:
         await runtime().submit(run).wait()
         return run_from_events(events)
 
-    async def stream(
+    def stream(
         self, query: str, context: object, *, answer: object = None, sources: Sequence[str] = ()
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it.
 
         ``sources`` names the files that the context was read from, so that resume can read them again.
         """
         wanted = self._check(query, answer)
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        return self._events(lambda put, loop: self._run(query, context, wanted, put, loop, sources))
 
-        def put(event: Event | None) -> None:
-            loop.call_soon_threadsafe(queue.put_nowait, event)
+    # Going on with a run
 
-        job = runtime().submit(self._run(query, context, wanted, put, loop, sources))
-        job.future.add_done_callback(lambda _: put(None))
-        try:
-            while (event := await queue.get()) is not None:
-                yield event
-        except BaseException:  # the consumer left or was cancelled: so is the run
-            job.cancel()
-            gone = asyncio.wrap_future(job.future)
-            gone.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
-            await asyncio.wait([gone], timeout=CLOSE_SECONDS)
-            raise
-        await job.wait()
+    def resume(
+        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+    ) -> Run:
+        """Goes on with a run that was stopped in any way, from what was paid for.
+
+        ``context`` is not needed where the run kept it, or where it came from files. A cell that does not
+        do again what it did raises :class:`unspool.errors.Divergence`; ``diverged="continue"`` goes on from
+        there. A run that was answered is returned as it is.
+        """
+        events: list[Event] = []
+        wanted = AnswerType(answer)
+        runtime().wait(self._resume(run, context, wanted, diverged, events.append, None))
+        return run_from_events(events)
+
+    async def aresume(
+        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+    ) -> Run:
+        """The same for asyncio."""
+        events: list[Event] = []
+        wanted, loop = AnswerType(answer), asyncio.get_running_loop()
+        await runtime().submit(self._resume(run, context, wanted, diverged, events.append, loop)).wait()
+        return run_from_events(events)
+
+    def stream_resume(
+        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+    ) -> AsyncGenerator[Event, None]:
+        """The events of the run so far, then those that are new, as they happen."""
+        wanted = AnswerType(answer)
+        return self._events(lambda put, loop: self._resume(run, context, wanted, diverged, put, loop))
+
+    def cancel(self, run: str) -> None:
+        """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""
+
+        def cancel() -> None:
+            if (task := self._going.get(run)) is not None:
+                task.cancel()
+
+        runtime().loop.call_soon_threadsafe(cancel)
 
     def close(self) -> None:
         """Frees the models' connections and processes. The shared sandbox stays warm."""
@@ -180,6 +210,42 @@ class RLM:
             raise ConfigError("query: give the question as text")
         return AnswerType(answer)
 
+    async def _events(
+        self,
+        start: Callable[
+            [Callable[[Event | None], None], asyncio.AbstractEventLoop], Coroutine[object, object, None]
+        ],
+    ) -> AsyncGenerator[Event, None]:
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+
+        def put(event: Event | None) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, event)
+
+        job = runtime().submit(start(put, loop))
+        job.future.add_done_callback(lambda _: put(None))
+        last: Event | None = None
+        try:
+            while (event := await queue.get()) is not None:
+                last = event
+                yield event
+        except BaseException:  # the consumer left or was cancelled: so is the run
+            job.cancel()
+            gone = asyncio.wrap_future(job.future)
+            gone.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
+            await asyncio.wait([gone], timeout=CLOSE_SECONDS)
+            raise
+        try:
+            await job.wait()
+        except asyncio.CancelledError:
+            if not isinstance(last, RunEnded):  # else it was stopped by cancel(), and has told its end
+                raise
+
+    async def _ready(self) -> _Models:
+        if self._models is None or _failed(self._models):  # e.g. a key is set by now
+            self._models = asyncio.create_task(self._find_models())
+        return await asyncio.shield(self._models)
+
     async def _run(
         self,
         query: str,
@@ -189,14 +255,11 @@ class RLM:
         loop: asyncio.AbstractEventLoop | None,
         sources: Sequence[str] = (),
     ) -> None:
-        if self._models is None or _failed(self._models):  # e.g. a key is set by now
-            self._models = asyncio.create_task(self._find_models())
-        models = await asyncio.shield(self._models)
+        models = await self._ready()
         log = EventLog(_new_id())
-        meter = Meter(self._budget)
-        scope = self._scope(models, log, loop)
+        scope = self._scope(models, log, loop, Replay())
         told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
-        task = Task("0", None, 0, query, context, told, wanted, meter)
+        task = Task("0", None, 0, query, context, told, wanted, Meter(self._budget))
         started = RunStarted(
             run=log.run,
             query=query,
@@ -210,34 +273,87 @@ class RLM:
             folder=os.getcwd() if sources else "",
             kept=context if self._keep_context else None,
         )
-        with self._kept(scope):
-            log.listen(listener)
+        with self._kept(log.run):
+            self._listen(scope, listener)
             log.emit(started)
+            await self._go(scope, task)
+
+    async def _resume(
+        self,
+        run: str,
+        context: object,
+        wanted: AnswerType,
+        diverged: Diverged,
+        listener: Callable[[Event], None],
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        if self._store is None:
+            raise ConfigError("runs=False: this engine keeps no runs, so there is none to resume")
+        if diverged not in ("stop", "continue"):
+            raise ConfigError(f'diverged={diverged!r}: use "stop" or "continue"')
+        Past.of(run, self._store.read(run))  # there is such a run
+        with self._kept(run):
+            past = Past.of(run, self._store.read(run))
+            if past.answered:
+                for event in past.events:
+                    listener(event)
+                return
+            models = await self._ready()
+            context = await asyncio.to_thread(past.context, context)
+            replay = Replay(past.events, go_on=diverged == "continue")
+            log = EventLog(run, past=past.events, known=replay.knows)
+            scope = self._scope(models, log, loop, replay)
+            names = scope.root.info.name, scope.sub.info.name, scope.profile.name
+            past.check(await _hash(context), *names)
+            meter = Meter(self._budget)
+            meter.restore(past.replies, past.calls, past.seconds)
+            told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
+            task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
+            for event in past.events:
+                listener(event)
+            self._listen(scope, listener)
+            await self._go(scope, task)
+
+    async def _go(self, scope: Scope, task: Task) -> None:
+        run, here = scope.log.run, asyncio.current_task()
+        assert here is not None
+        self._going[run] = here
+        try:
             await _Ending(scope, task).run()
+        finally:
+            del self._going[run]
 
     @contextmanager
-    def _kept(self, scope: Scope) -> Iterator[None]:
-        """While the run goes on, its events go to the store."""
-        store, log = self._store, scope.log
-        if store is None:
+    def _kept(self, run: str) -> Iterator[None]:
+        """While the run goes on, the store keeps it open."""
+        if self._store is None:
             yield
             return
+        self._store.open(run)
+        try:
+            yield
+        finally:
+            self._store.close(run)
+
+    def _listen(self, scope: Scope, listener: Callable[[Event], None]) -> None:
+        """Events go to the store first, then to who asked."""
+        store, log = self._store, scope.log
 
         def keep(event: Event) -> None:
             try:
-                store.append(log.run, event)
+                if store is not None:
+                    store.append(log.run, event)
             except JournalError as error:
-                if len(log.events) == 1:
+                if isinstance(event, RunStarted):
                     raise  # no money is spent yet
                 scope.fatal = scope.fatal or error
 
         log.listen(keep)
-        try:
-            yield
-        finally:
-            store.close(log.run)
+        log.listen(listener)
 
-    def _scope(self, models: _Models, log: EventLog, loop: asyncio.AbstractEventLoop | None) -> Scope:
+    def _scope(
+        self, models: _Models, log: EventLog, loop: asyncio.AbstractEventLoop | None, replay: Replay
+    ) -> Scope:
         sandbox = self._sandbox
         return Scope(
             log=log,
@@ -252,6 +368,7 @@ class RLM:
             instructions=self._instructions,
             loop=loop,
             spawn=run_node,
+            replay=replay,
         )
 
     def _settings(self) -> Mapping[str, str | int | float | None]:
@@ -305,7 +422,7 @@ class _Ending:
         try:
             outcome = await self.scope.spawn(self.scope, self.task)
         except asyncio.CancelledError:
-            self._end(Outcome("cancelled", "cancelled"))
+            self._end(self.scope.left or Outcome("cancelled", "cancelled"))
             raise
         self._end(outcome)
 

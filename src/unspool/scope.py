@@ -10,6 +10,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .answers import AnswerType
 from .budget import Meter
@@ -20,6 +21,9 @@ from .prompts import Profile
 from .sandbox.protocol import Sandbox
 from .tools import Toolbox
 from .types import Status
+
+if TYPE_CHECKING:
+    from .replay import Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,16 @@ class Scope:
     instructions: str
     loop: asyncio.AbstractEventLoop | None  # the caller's, for async tools
     spawn: Callable[[Scope, Task], Awaitable[Outcome]]
+    replay: Replay
     fatal: ModelError | JournalError | None = None
+    left: Outcome | None = None  # what a run that was cancelled leaves
     notes: list[str] = field(default_factory=list)
-    calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    batches: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    sub_calls: int = 0
+    calls: Iterator[int] = field(init=False)
+    batches: Iterator[int] = field(init=False)
+    sub_calls: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.calls = itertools.count(self.replay.last_call + 1)
+        self.batches = itertools.count(self.replay.last_batch + 1)
+        self.sub_calls = self.replay.last_call
+        self.replay.tell = self.log.emit

@@ -16,6 +16,7 @@ from .budget import OverBudget
 from .errors import HostCallError, JournalError, ModelError
 from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
+from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
@@ -96,13 +97,13 @@ class SubCalls:
         return await self._batch(prompts, self._caller(call.kwargs.get("model")))
 
     async def _batch(self, prompts: Sequence[_Prompt], caller: Caller) -> list[object]:
-        batch = next(self._scope.batches)
-        place = self._place
-        self._scope.log.emit(
-            ev.BatchStarted(
-                node=self._task.node, turn=place.turn, cell=place.cell, batch=batch, size=len(prompts)
+        place, node, size = self._place, self._task.node, len(prompts)
+        batch = self._scope.replay.batch(node, place.cell, size)
+        if batch is None:
+            batch = next(self._scope.batches)
+            self._scope.log.emit(
+                ev.BatchStarted(node=node, turn=place.turn, cell=place.cell, batch=batch, size=size)
             )
-        )
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._sub_call(prompt, caller, batch, index))
@@ -112,10 +113,19 @@ class SubCalls:
 
     async def _sub_call(self, asked: _Prompt, caller: Caller, batch: int | None, index: int) -> object:
         """One sub-call, journalled: its text or parsed value, or the typed failure."""
-        scope, number = self._scope, next(self._scope.calls)
+        request = self._request(asked)
+        key = request_key(caller.info.name, request)
+        past = self._scope.replay.call(self._task.node, self._place.cell, key)
         self.made += 1
-        scope.sub_calls += 1
-        scope.log.emit(
+        if past is not None and past.ended is not None:
+            return _same_again(asked, past.ended)
+        number = past.started.call if past else self._call_starts(asked, caller, key, batch, index)
+        return await self._make(asked, caller, request, number)
+
+    def _call_starts(self, asked: _Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
+        number = next(self._scope.calls)
+        self._scope.sub_calls += 1
+        self._scope.log.emit(
             ev.CallStarted(
                 node=self._task.node,
                 turn=self._place.turn,
@@ -126,15 +136,20 @@ class SubCalls:
                 role="sub",
                 model=caller.info.name,
                 prompt=asked.text,
+                key=key,
             )
         )
+        return number
+
+    async def _make(self, asked: _Prompt, caller: Caller, request: ModelRequest, number: int) -> object:
+        scope = self._scope
         try:
             if isinstance(scope.fatal, JournalError):
                 return self._call_ended(number, caller, None, FailedCall("cancelled", str(scope.fatal)))
             if scope.fatal is not None:
                 raise scope.fatal
             self._task.meter.take_call()
-            reply, value = await self._send(asked, caller)
+            reply, value = await self._send(asked, caller, request)
         except asyncio.CancelledError:
             self._call_ended(number, caller, None, FailedCall("cancelled", "the run stopped"))
             raise
@@ -149,16 +164,18 @@ class SubCalls:
         self._call_ended(number, caller, reply, value if isinstance(value, FailedCall) else None)
         return value
 
-    async def _send(self, asked: _Prompt, caller: Caller) -> tuple[ModelReply, object]:
-        """Sends it; where a schema or choices are wanted, checks the reply and asks once more."""
+    def _request(self, asked: _Prompt) -> ModelRequest:
         sampling = self._scope.sub_profile.sampling
-        request = ModelRequest(
+        return ModelRequest(
             asked.messages,
             max_tokens=sampling.sub_max_tokens,
             temperature=sampling.sub_temperature,
             schema=asked.schema.json if asked.schema else None,
             choices=asked.choices,
         )
+
+    async def _send(self, asked: _Prompt, caller: Caller, request: ModelRequest) -> tuple[ModelReply, object]:
+        """Sends it; where a schema or choices are wanted, checks the reply and asks once more."""
         reply = await self._pay(caller, request)
         if asked.choices:
             label = _choice(reply.text, asked.choices)
@@ -210,6 +227,16 @@ class SubCalls:
             )
         )
         return error
+
+
+def _same_again(asked: _Prompt, ended: ev.CallEnded) -> object:
+    """What a journalled call came to."""
+    if ended.error is not None:
+        return ended.error
+    text = ended.reply or ""
+    if asked.choices:
+        return _choice(text, asked.choices)
+    return text if asked.schema is None else asked.schema.parse(text)
 
 
 def as_text(value: object) -> str:

@@ -175,8 +175,8 @@ class LedgerLine:
 class Run:
     """One question answered over one context.
 
-    ``answer`` is the submitted value, or the best draft where ``status`` is ``budget`` or
-    ``partial`` (then ``draft`` says where it came from), else ``None``. ``cost`` is ``None`` as
+    ``answer`` is the submitted value, or the best draft where ``status`` is ``budget``, ``partial`` or
+    ``cancelled`` (then ``draft`` says where it came from), else ``None``. ``cost`` is ``None`` as
     soon as the price of one call is not known. ``trace`` is the root node.
     """
 

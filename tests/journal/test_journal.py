@@ -46,6 +46,10 @@ class Both:
         self.journal = journal
         self.memory = MemoryStore()
 
+    def open(self, run: str) -> None:
+        self.memory.open(run)
+        self.journal.open(run)
+
     def append(self, run: str, event: Event) -> None:
         self.memory.append(run, event)
         self.journal.append(run, event)
@@ -112,6 +116,7 @@ def a_value(value: object) -> AnswerAccepted:
 )  # fmt: skip
 def test_any_plain_value_comes_back_as_itself(tmp_path: Path, value: object) -> None:
     journal = Journal(tmp_path)
+    journal.open("r")
     event = a_value(value)
     journal.append("r", event)
     (read,) = journal.read("r")
@@ -123,6 +128,7 @@ def test_any_plain_value_comes_back_as_itself(tmp_path: Path, value: object) -> 
 
 def test_a_value_that_is_no_data_is_kept_as_it_shows_itself(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
+    journal.open("r")
     journal.append("r", a_value(object()))
     journal.append("r", a_value(LedgerLine("sub", "m", Usage(), 0.5)))
     journal.close("r")
@@ -152,6 +158,7 @@ def test_fields_that_are_zero_are_not_fields_that_are_unknown(tmp_path: Path) ->
     )  # fmt: skip
     events: list[Event] = [replied(None, Usage()), replied(0.0, Usage(calls=1, input_tokens=7)), ended, last]
     journal = Journal(tmp_path)
+    journal.open("r")
     for event in events:
         journal.append("r", event)
     journal.close("r")
@@ -168,6 +175,7 @@ def test_a_half_written_last_line_is_left_out_and_cut_off_before_more_is_written
         assert read == events[: len(read)]
         assert len(read) == whole[:-cut].count(b"\n")
     again = Journal(tmp_path)
+    again.open(run)
     again.append(run, events[-1])
     again.close(run)
     assert again.read(run) == [*read, events[-1]]
@@ -193,10 +201,11 @@ def test_what_a_newer_version_adds_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_run_that_is_being_written_is_locked(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
+    journal.open("r")
     journal.append("r", a_value(1))
     assert journal.is_written("r")
     with pytest.raises(JournalError, match="another process"):
-        Journal(tmp_path).append("r", a_value(2))
+        Journal(tmp_path).open("r")
     with pytest.raises(JournalError, match="still going"):
         Journal(tmp_path).remove("r")
     journal.close("r")
@@ -305,6 +314,7 @@ def test_a_run_that_was_cut_is_interrupted_and_one_that_goes_on_is_running(tmp_p
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:12]))
     (row,) = RunIndex(journal).rows()
     assert (row.state, row.query) == ("interrupted", "What is there?")
+    journal.open(run)
     journal.append(run, events[12])
     (row,) = RunIndex(journal).rows()
     assert row.state == "running"

@@ -59,7 +59,8 @@ class NodeProcesses:
         reader = FrameReader(max_header=_SMALL_FRAME, max_body=_SMALL_FRAME)
         self._control = FrameChannel(control, reader, self._on_frame, self._on_control_lost)
         self._orders = PacketChannel(orders, self._on_packet)
-        self._control.send(pack("open", [list(spec.tools), list(spec.imports)], shown=spec.shown))
+        values = [list(spec.tools), list(spec.imports), spec.seed]
+        self._control.send(pack("open", values, shown=spec.shown))
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 frame = await self._opened

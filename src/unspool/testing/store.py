@@ -2,6 +2,7 @@
 
 >>> from unspool.events import TurnStarted
 >>> store = MemoryStore()
+>>> store.open("r1")
 >>> store.append("r1", TurnStarted(node="0", turn=1))
 >>> list(store.runs()), store.read("r1")[0].turn
 (['r1'], 1)
@@ -19,8 +20,11 @@ class MemoryStore:
     def __init__(self) -> None:
         self._runs: dict[str, list[Event]] = {}
 
+    def open(self, run: str) -> None:
+        self._runs.setdefault(run, [])
+
     def append(self, run: str, event: Event) -> None:
-        self._runs.setdefault(run, []).append(event)
+        self._runs[run].append(event)
 
     def read(self, run: str) -> list[Event]:
         if run not in self._runs:
