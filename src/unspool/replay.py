@@ -29,7 +29,9 @@ from .types import FailureKind
 # The run was stopped, or could not go on: such calls were never answered.
 _CUT: frozenset[FailureKind] = frozenset({"auth", "cancelled"})
 # In a cell that was cut off, what failed for a reason that passes is asked again.
-_PASSING = _CUT | {"rate_limit", "timeout", "connection", "server", "budget"}
+_PASSING: frozenset[FailureKind] = _CUT | frozenset(
+    {"rate_limit", "timeout", "connection", "server", "budget"}
+)
 _UNDONE = ("rolled_back", "restarted")  # outcomes after which nothing of the cell is left in the REPL
 
 

@@ -310,7 +310,8 @@ class RLM:
             told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
             task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
             for event in past.events:
-                listener(event)
+                if not isinstance(event, RunEnded):  # it goes on
+                    listener(event)
             self._listen(scope, listener)
             await self._go(scope, task)
 

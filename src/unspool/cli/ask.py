@@ -6,18 +6,19 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..events import Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
-from .runs import RunsFolder
+from .runs import RunsFolder, hint
 from .terminal import Output, complain, is_terminal, safe
 from .view import View, fold
 
 if TYPE_CHECKING:
+    from ..rlm import RLM
     from .display import Display
 
 _STOPPED_BY = {signal.SIGINT: "stopped by Ctrl-C", signal.SIGTERM: "stopped by a TERM signal"}
@@ -97,16 +98,18 @@ def ask(
         )
         display = make_display(quiet=quiet, show_code=show_code)
         try:
-            story = asyncio.run(_follow(engine.stream(question, context, sources=sources), display))
+            story = asyncio.run(follow(engine, engine.stream(question, context, sources=sources), display))
         finally:
             display.close()
             engine.close()
-        code = _deliver(story, as_object=as_object)
+        code = deliver(story, as_object=as_object)
+        if not quiet and not no_journal:
+            hint(story.ended, runs, kept=bool(sources) or keep_context)
     raise typer.Exit(code)
 
 
 @dataclass(slots=True)
-class _Story:
+class Story:
     """A run from its first event to its last; ``stopped`` is the signal that ended it early."""
 
     started: RunStarted | None = None
@@ -114,22 +117,27 @@ class _Story:
     stopped: signal.Signals | None = None
 
 
-async def _follow(events: AsyncIterator[Event], display: Display) -> _Story:
+async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) -> Story:
     """Shows the run while it goes on. Ctrl-C or a TERM cancels it, once and cleanly."""
     import asyncio
 
-    story, view = _Story(), View()
+    story, view = Story(), View()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
     def stop(by: signal.Signals) -> None:
         if story.stopped is None and task is not None:
             story.stopped = by
-            task.cancel()
+            if story.started is not None:
+                engine.cancel(story.started.run)  # its last events are still to come
+            else:
+                task.cancel()
 
     for each in _STOPPED_BY:
         loop.add_signal_handler(each, stop, each)
     try:
         async for event in events:
+            if isinstance(event, RunEnded) and story.stopped is not None:
+                event = replace(event, reason=_STOPPED_BY[story.stopped])
             view = fold(view, event)
             display.add(event)
             if isinstance(event, RunStarted):
@@ -150,7 +158,7 @@ async def _follow(events: AsyncIterator[Event], display: Display) -> _Story:
     return story
 
 
-def _cut_short(view: View, story: _Story) -> RunEnded:
+def _cut_short(view: View, story: Story) -> RunEnded:
     """The end of a run that was stopped from outside, as far as its events tell."""
     return RunEnded(
         run=story.started.run if story.started else "",
@@ -168,7 +176,7 @@ def _cut_short(view: View, story: _Story) -> RunEnded:
     )
 
 
-def _deliver(story: _Story, *, as_object: bool) -> int:
+def deliver(story: Story, *, as_object: bool) -> int:
     """Writes the answer to stdout; returns the exit code."""
     from .plain import as_json, as_text
 
@@ -192,7 +200,7 @@ def _deliver(story: _Story, *, as_object: bool) -> int:
     return TERMINATED if story.stopped == signal.SIGTERM else CODES[ended.status]
 
 
-def _object(story: _Story, ended: RunEnded) -> dict[str, object]:
+def _object(story: Story, ended: RunEnded) -> dict[str, object]:
     """What --json prints."""
     return {
         "answer": ended.answer,

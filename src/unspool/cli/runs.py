@@ -53,6 +53,13 @@ def resume_command(run: str, folder: Path | None) -> str:
     return f"unspool runs resume {run}" + (f" --runs {shlex.quote(str(folder))}" if folder else "")
 
 
+def hint(ended: RunEnded | None, folder: Path | None, *, kept: bool = True) -> None:
+    """On stderr: how to go on with a run that was not answered."""
+    if ended is not None and ended.run and ended.status != "answered":
+        again = "" if kept else ", with the same input piped in"
+        Output(sys.stderr).line(f"to go on: {resume_command(ended.run, folder)}{again}")
+
+
 @app.command("list")
 def list_(
     runs: RunsFolder = None,
