@@ -26,6 +26,7 @@ from typing import Literal
 from .types import FailureKind, Usage
 
 RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connection", "server"})
+UNSURE: frozenset[FailureKind] = frozenset({"timeout", "connection"})
 
 
 class UnspoolError(Exception):
@@ -72,8 +73,9 @@ class ModelError(UnspoolError):
     """One model call failed for good.
 
     ``retryable`` says whether sending the same request again may help; ``retry_after`` is what
-    the server asked for, in seconds. ``usage`` and ``cost`` are set where the failure was paid for,
-    as an empty reply is.
+    the server asked for, in seconds. ``unsure`` says whether the server may have done the work, and
+    charged for it, all the same. ``usage`` and ``cost`` are set where the failure was paid for, as an
+    empty reply is.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class ModelError(UnspoolError):
         model: str = "",
         retry_after: float | None = None,
         retryable: bool | None = None,
+        unsure: bool | None = None,
         usage: Usage | None = None,
         cost: float | None = None,
     ) -> None:
@@ -95,6 +98,7 @@ class ModelError(UnspoolError):
         self.model = model
         self.retry_after = retry_after
         self.retryable = kind in RETRYABLE if retryable is None else retryable
+        self.unsure = kind in UNSURE if unsure is None else unsure
 
     @property
     def fatal(self) -> bool:

@@ -157,7 +157,11 @@ class CallStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded(Event):
-    """A sub-call's reply, or its typed failure (``error``)."""
+    """A sub-call's reply, or its typed failure (``error``).
+
+    ``usage`` and ``cost``: what it was paid with; for a reply from the cache (``cached``), what that
+    had been paid with before, and nothing is paid now.
+    """
 
     kind: ClassVar[str] = "call.ended"
     node: str
@@ -170,6 +174,7 @@ class CallEnded(Event):
     cost: float | None
     seconds: float
     retries: int
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +240,7 @@ class NodeEnded(Event):
     node: str
     status: Status
     reason: str
+    ledger: tuple[LedgerLine, ...] = ()  # of the node and its children
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +260,8 @@ class RunEnded(Event):
     sub_calls: int
     seconds: float
     notes: tuple[str, ...] = ()
+    reused: Usage = field(default_factory=Usage)
+    reused_cost: float | None = 0.0
 
 
 EVENTS: tuple[type[Event], ...] = (

@@ -25,7 +25,7 @@ from .scope import Place, Scope, Task
 from .sub_calls import SubCalls, as_items, as_text
 from .submission import Submissions
 from .tools import DRAFT
-from .types import FailedCall
+from .types import CellOutcome, FailedCall
 
 if TYPE_CHECKING:
     from .replay import PastCell
@@ -49,6 +49,15 @@ class ReplApi:
     def looked(self) -> bool:
         """Whether anything was printed or asked yet."""
         return self.printed or self._subs.made + self._children > 0
+
+    def cell_began(self, number: int) -> None:
+        self.place.cell = number
+        self._subs.known.cell_began()
+
+    def cell_ended(self, outcome: CellOutcome) -> None:
+        """A cell that left nothing behind has not paid in vain."""
+        if outcome in ("rolled_back", "restarted"):
+            self._subs.known.cell_undone()
 
     async def __call__(self, call: HostCall) -> HostReply:
         try:
@@ -95,9 +104,9 @@ class ReplApi:
         assert past.ended is not None
         self.printed = self.printed or past.ended.printed > 0
         self._children += len(past.children)
-        self._subs.made += len(past.calls)
         for refused in past.refused:
             self.answers.refuse_again(refused)
+        self._subs.skip(past)
 
     async def _budget(self) -> object:
         turns = self._scope.limits.max_turns - self.place.turn

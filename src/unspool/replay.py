@@ -230,6 +230,13 @@ class Replay:
         past = self._nodes.get(node)
         return past.replies.get(turn) if past else None
 
+    def told(self, node: str, turn: int) -> list[str] | None:
+        """The hints that a node got after a turn which another one followed."""
+        past = self._nodes.get(node)
+        if past is None or turn >= max(past.turns, default=0):
+            return None
+        return [text for number, text in past.hints if number == turn]
+
     def cell(self, node: str, turn: int, number: int, code: str) -> PastCell | None:
         past = self._cell(node, number)
         if past is not None and past.started.code != code:

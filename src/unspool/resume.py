@@ -11,12 +11,10 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .budget import Reply
 from .contexts import read_file
 from .errors import ConfigError, ContextError, JournalError
 from .events import CallEnded, CallStarted, Event, ModelReplied, RunEnded, RunResumed, RunStarted
-from .types import Role, Usage
-
-Reply = tuple[Role, str, Usage, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +73,30 @@ class Past:
     @property
     def replies(self) -> Sequence[Reply]:
         """All that was paid for: what the models of the nodes said, and the sub-calls."""
-        paid: list[Reply] = []
-        names: dict[int, str] = {}
-        for event in self.events:
-            if isinstance(event, ModelReplied):
-                paid.append(("root", self.started.model, event.usage, event.cost))
-            elif isinstance(event, CallStarted):
-                names[event.call] = event.model
-            elif isinstance(event, CallEnded) and event.usage.calls:
-                paid.append(("sub", names[event.call], event.usage, event.cost))
-        return paid
+        model = self.started.model
+        said: list[Reply] = [
+            ("root", model, e.usage, e.cost) for e in self.events if isinstance(e, ModelReplied)
+        ]
+        return said + self._sub_calls(cached=False)
+
+    @property
+    def reused(self) -> Sequence[Reply]:
+        """The replies to sub-calls that were known already."""
+        return self._sub_calls(cached=True)
+
+    def _sub_calls(self, *, cached: bool) -> list[Reply]:
+        names = {e.call: e.model for e in self.events if isinstance(e, CallStarted)}
+        ended = [e for e in self.events if isinstance(e, CallEnded)]
+        return [
+            ("sub", names[e.call], e.usage, e.cost) for e in ended if e.usage.calls and e.cached == cached
+        ]
 
     @property
     def calls(self) -> int:
         """How many sub-calls count against a limit: those that were sent and came to an end."""
-        ended = {event.call: event for event in self.events if isinstance(event, CallEnded)}
-        return sum(e.error is None or e.error.kind not in ("budget", "cancelled") for e in ended.values())
+        ended = {e.call: e for e in self.events if isinstance(e, CallEnded) and not e.cached}
+        sent = [e for e in ended.values() if e.error is None or e.error.kind not in ("budget", "cancelled")]
+        return sum(max(1, e.usage.calls) for e in sent)
 
     @property
     def seconds(self) -> float:

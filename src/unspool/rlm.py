@@ -21,11 +21,13 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ._runtime import CLOSE_SECONDS, runtime
 from .answers import AnswerType
 from .budget import Budget, Meter
+from .cache import ReplyCache, default_folder
 from .contexts import describe
 from .errors import ConfigError, JournalError, ModelError
 from .events import Event, EventLog, RunEnded, RunStarted
@@ -63,16 +65,20 @@ class RLM:
 
     :param model: a ``"provider:model"`` string, a :class:`Model`, or ``None`` to find one.
     :param sub_model: the same for sub-calls; ``None`` is what goes with ``model``.
-    :param max_turns: replies of the root per node.
-    :param max_depth: levels of children below the root.
+    :param max_turns: replies of the model per node, at most; ``budget.turns`` says the same.
+    :param max_depth: levels of children below the root, at most; ``budget.depth`` says the same.
     :param sandbox: ``"process"``, ``"none"`` (unhardened), or a :class:`Sandbox`.
     :param cell_seconds: limit on a cell's own time; waiting for sub-calls is not counted.
     :param cell_memory: bytes a node may use; ``None`` is half of what is free.
+    :param call_seconds: limit on each send of a model call; after it, it is sent again.
     :param concurrency: sub-calls in flight at once, per model.
     :param tools: functions the code may call; they run on the host's side.
     :param instructions: text of your own for the model, used as it is.
-    :param budget: limits on a whole run, see :class:`Budget`.
+    :param budget: limits on a whole run, see :class:`Budget`; where two limits say the same, the
+        tighter holds.
     :param profile: how the model is spoken to; ``None`` is what suits it.
+    :param cache: whether replies of sub-calls are kept and used again, in this run and later ones;
+        ``True`` keeps them in the platform's folder for caches, a path in a folder of your own.
     :param runs: the folder that runs are kept in, so that they can be resumed; ``True`` is the platform's
         folder for data, ``False`` keeps nothing.
     :param keep_context: whether a run keeps its context, too; else it is known by its hash alone.
@@ -89,11 +95,13 @@ class RLM:
         sandbox: str | Sandbox = "process",
         cell_seconds: float = 120.0,
         cell_memory: int | None = None,
+        call_seconds: float = 600.0,
         concurrency: int = 32,
         tools: Sequence[Tool] = (),
         instructions: str = "",
         budget: Budget = Budget(),  # noqa: B008 (frozen)
         profile: str | None = None,
+        cache: str | os.PathLike[str] | bool = False,
         runs: str | os.PathLike[str] | bool = True,
         keep_context: bool = False,
         store: Store | None = None,
@@ -102,14 +110,18 @@ class RLM:
             ("max_turns", max_turns, 1),
             ("max_depth", max_depth, 0),
             ("cell_seconds", cell_seconds, 0.001),
+            ("call_seconds", call_seconds, 0.001),
             ("concurrency", concurrency, 1),
             ("cell_memory", cell_memory, 16 * 2**20),
         ):
             if value is not None and not value >= least:
                 raise ConfigError(f"{name}={value}: give at least {least}")
         self._asked = (model, sub_model)
-        self._limits = Limits(max_turns, max_depth, cell_seconds, cell_memory)
+        turns = max_turns if budget.turns is None else min(max_turns, budget.turns)
+        depth = max_depth if budget.depth is None else min(max_depth, budget.depth)
+        self._limits = Limits(turns, depth, cell_seconds, cell_memory)
         self._sandbox = sandbox
+        self._call_seconds = call_seconds
         self._concurrency = concurrency
         self._tools = Toolbox(tools)
         self._instructions = instructions
@@ -117,6 +129,7 @@ class RLM:
         self._profile = get_profile(profile) if profile else None
         self._store = _store(runs) if store is None else store
         self._keep_context = keep_context
+        self._cache = default_folder() if cache is True else Path(cache) if cache is not False else None
         self._models: asyncio.Task[_Models] | None = None
         self._going: dict[str, asyncio.Task[object]] = {}
         if isinstance(sandbox, str):
@@ -244,7 +257,10 @@ class RLM:
     async def _ready(self) -> _Models:
         if self._models is None or _failed(self._models):  # e.g. a key is set by now
             self._models = asyncio.create_task(self._find_models())
-        return await asyncio.shield(self._models)
+        models = await asyncio.shield(self._models)
+        if self._budget.usd is not None:
+            await _refuse_unknown_prices(models)
+        return models
 
     async def _run(
         self,
@@ -306,7 +322,7 @@ class RLM:
             names = scope.root.info.name, scope.sub.info.name, scope.profile.name
             past.check(await _hash(context), *names)
             meter = Meter(self._budget)
-            meter.restore(past.replies, past.calls, past.seconds)
+            meter.restore(past.replies, past.reused, past.calls, past.seconds)
             told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
             task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
             for event in past.events:
@@ -323,6 +339,8 @@ class RLM:
             await _Ending(scope, task).run()
         finally:
             del self._going[run]
+            if scope.cache is not None:
+                scope.cache.close()
 
     @contextmanager
     def _kept(self, run: str) -> Iterator[None]:
@@ -370,6 +388,7 @@ class RLM:
             loop=loop,
             spawn=run_node,
             replay=replay,
+            cache=None if self._cache is None else ReplyCache(self._cache),
         )
 
     def _settings(self) -> Mapping[str, str | int | float | None]:
@@ -379,10 +398,14 @@ class RLM:
             "max_depth": limits.max_depth,
             "cell_seconds": limits.cell_seconds,
             "cell_memory": limits.cell_memory,
+            "call_seconds": self._call_seconds,
             "concurrency": self._concurrency,
             "sandbox": sandbox if isinstance(sandbox, str) else type(sandbox).__name__,
+            "usd": self._budget.usd,
+            "tokens": self._budget.tokens,
             "calls": self._budget.calls,
             "seconds": self._budget.seconds,
+            "cache": None if self._cache is None else str(self._cache),
         }
 
     async def _find_models(self) -> _Models:
@@ -390,13 +413,17 @@ class RLM:
         from .models.discover import resolve_pair
 
         root, sub = await asyncio.to_thread(resolve_pair, *self._asked)
-        root_caller = Caller(root, concurrency=self._concurrency)
-        sub_caller = root_caller if sub is root else Caller(sub, concurrency=self._concurrency)
+
+        def caller(model: Model) -> Caller:
+            return Caller(model, concurrency=self._concurrency, timeout=self._call_seconds)
+
+        root_caller = caller(root)
+        sub_caller = root_caller if sub is root else caller(sub)
         names: dict[str, Caller] = {}
-        for caller in (sub_caller, root_caller):
-            full = caller.info.name
-            names[full] = caller
-            names[full.partition(":")[2] or full] = caller
+        for each in (sub_caller, root_caller):
+            full = each.info.name
+            names[full] = each
+            names[full.partition(":")[2] or full] = each
         return _Models(root_caller, sub_caller, names)
 
     async def _close(self) -> None:
@@ -429,6 +456,11 @@ class _Ending:
 
     def _end(self, outcome: Outcome) -> None:
         scope, meter = self.scope, self.task.meter
+        total = meter.total
+        if meter.unsure:
+            scope.notes.append(_unsure(meter.unsure))
+        if scope.cache is not None and scope.cache.trouble is not None:
+            scope.notes.append(f"the cache of replies could not be used: {scope.cache.trouble}")
         scope.log.emit(
             RunEnded(
                 run=scope.log.run,
@@ -436,15 +468,35 @@ class _Ending:
                 reason=outcome.reason,
                 answer=outcome.answer,
                 draft=outcome.draft,
-                usage=meter.usage,
-                cost=meter.cost,
+                usage=total.usage,
+                cost=total.cost,
                 ledger=meter.ledger,
                 turns=outcome.turns,
                 sub_calls=scope.sub_calls,
                 seconds=meter.seconds,
                 notes=tuple(scope.notes),
+                reused=total.reused,
+                reused_cost=total.reused_cost,
             )
         )
+
+
+def _unsure(sends: int) -> str:
+    requests = "1 request" if sends == 1 else f"{sends:,} requests"
+    return f"{requests} had no whole reply: what the provider charges for that is in no figure here"
+
+
+async def _refuse_unknown_prices(models: _Models) -> None:
+    """A limit in dollars needs the price of every model beforehand."""
+    from .models import prices
+
+    await prices.ready()
+    for caller in (models.root, models.sub):
+        if caller.info.price is None:
+            raise ConfigError(
+                f"usd: the price of {caller.info.name} is not known, so a limit in dollars cannot be "
+                "kept: limit tokens, calls or seconds, or take a model whose price is known"
+            )
 
 
 def _failed(finding: asyncio.Task[_Models]) -> bool:

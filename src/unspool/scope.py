@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .answers import AnswerType
 from .budget import Meter
+from .cache import ReplyCache
 from .errors import JournalError, ModelError
 from .events import EventLog
 from .models.calls import Caller
@@ -86,6 +87,7 @@ class Scope:
     loop: asyncio.AbstractEventLoop | None  # the caller's, for async tools
     spawn: Callable[[Scope, Task], Awaitable[Outcome]]
     replay: Replay
+    cache: ReplyCache | None = None
     fatal: ModelError | JournalError | None = None
     left: Outcome | None = None  # what a run that was cancelled leaves
     notes: list[str] = field(default_factory=list)
@@ -98,3 +100,8 @@ class Scope:
         self.batches = itertools.count(self.replay.last_batch + 1)
         self.sub_calls = self.replay.last_call
         self.replay.tell = self.log.emit
+
+    def check(self) -> None:
+        """Raises the error after which nothing more is sent, if there is one."""
+        if self.fatal is not None:
+            raise self.fatal

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from . import events as ev
 from .budget import OverBudget
 from .errors import HostCallError, JournalError, ModelError
+from .known import Call, Known
 from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
+from .purse import Purse
 from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
-from .types import FailedCall, Usage
+from .types import FailedCall
 
-UNSENT = Usage()
+if TYPE_CHECKING:
+    from .replay import PastCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,20 @@ class _Prompt:
     messages: tuple[Message, ...]
     schema: Schema | None = None
     choices: tuple[str, ...] = ()
+    occurrence: int = 0  # of equal prompts in one batch: each is a sample of its own
 
     @property
     def text(self) -> str:
         return self.messages[-1].text
+
+    def read(self, text: str) -> object:
+        """The reply as what was asked for. Raises ``ValueError`` where it does not fit."""
+        if self.choices:
+            label = _choice(text, self.choices)
+            if label is None:
+                raise ValueError(f"the reply {text[:80]!r} is none of {list(self.choices)}")
+            return label
+        return text if self.schema is None else self.schema.parse(text)
 
 
 class SubCalls:
@@ -46,6 +60,16 @@ class SubCalls:
         self._task = task
         self._place = place
         self.made = 0
+        self.known = Known(scope.cache)
+
+    def skip(self, past: PastCell) -> None:
+        """The calls of a cell that is not run again. What it has paid for is known, if it was undone."""
+        self.made += len(past.calls)
+        for made in past.calls:
+            reply = said_again(made.ended) if made.ended is not None else None
+            caller = self._scope.models.get(made.started.model)
+            if reply is not None and caller is not None:
+                self.known.note(Call(made.started.call, made.started.key, caller.info), reply)
 
     def _caller(self, model: object) -> Caller:
         if model is None:
@@ -104,6 +128,7 @@ class SubCalls:
             self._scope.log.emit(
                 ev.BatchStarted(node=node, turn=place.turn, cell=place.cell, batch=batch, size=size)
             )
+        prompts = _numbered(prompts)
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._sub_call(prompt, caller, batch, index))
@@ -117,10 +142,15 @@ class SubCalls:
         key = request_key(caller.info.name, request)
         past = self._scope.replay.call(self._task.node, self._place.cell, key)
         self.made += 1
-        if past is not None and past.ended is not None:
-            return _same_again(asked, past.ended)
         number = past.started.call if past else self._call_starts(asked, caller, key, batch, index)
-        return await self._make(asked, caller, request, number)
+        call = Call(number, key, caller.info, asked.occurrence)
+        if past is not None and past.ended is not None:
+            if past.ended.cached:
+                self.known.find(call)  # taken then, taken now
+            elif (reply := said_again(past.ended)) is not None:
+                self.known.note(call, reply)
+            return _same_again(asked, past.ended)
+        return await self._make(asked, request, caller, call)
 
     def _call_starts(self, asked: _Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
         number = next(self._scope.calls)
@@ -141,28 +171,57 @@ class SubCalls:
         )
         return number
 
-    async def _make(self, asked: _Prompt, caller: Caller, request: ModelRequest, number: int) -> object:
-        scope = self._scope
+    async def _make(self, asked: _Prompt, request: ModelRequest, caller: Caller, call: Call) -> object:
+        scope, number = self._scope, call.number
+        purse = Purse(self._task.meter, "sub", caller.info.name, check=scope.check)
         try:
-            if isinstance(scope.fatal, JournalError):
-                return self._call_ended(number, caller, None, FailedCall("cancelled", str(scope.fatal)))
-            if scope.fatal is not None:
-                raise scope.fatal
-            self._task.meter.take_call()
-            reply, value = await self._send(asked, caller, request)
+            scope.check()
+            if (old := self._known_reply(asked, call)) is not None:
+                self._task.meter.reuse("sub", caller.info.name, old.usage, old.cost)
+                self._call_ended(number, old, caller, old, None, cached=True)
+                return asked.read(old.text)
+            with purse:
+                reply, value = await self._send(asked, request, caller, purse)
         except asyncio.CancelledError:
-            self._call_ended(number, caller, None, FailedCall("cancelled", "the run stopped"))
+            self._call_ended(number, purse, caller, None, FailedCall("cancelled", "the run stopped"))
             raise
         except OverBudget as over:
-            return self._call_ended(number, caller, None, FailedCall("budget", f"over budget: {over}"))
+            return self._call_ended(number, purse, caller, None, FailedCall("budget", f"over budget: {over}"))
+        except JournalError as error:
+            return self._call_ended(number, purse, caller, None, FailedCall("cancelled", str(error)))
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
-            if error.usage is not None:
-                self._task.meter.settle("sub", caller.info.name, error.usage, error.cost)
-            return self._call_ended(number, caller, None, FailedCall(error.kind, error.message))
-        self._call_ended(number, caller, reply, value if isinstance(value, FailedCall) else None)
+            failed = FailedCall(error.kind, error.message)
+            return self._call_ended(number, purse, caller, None, failed)
+        if isinstance(value, FailedCall):
+            return self._call_ended(number, purse, caller, reply, value)
+        if purse.usage.calls > 1:  # all that it took
+            reply = replace(reply, usage=purse.usage, cost=purse.cost)
+        self.known.keep(call, reply)
+        self._call_ended(number, purse, caller, reply, None)
         return value
+
+    async def _send(
+        self, asked: _Prompt, request: ModelRequest, caller: Caller, purse: Purse
+    ) -> tuple[ModelReply, object]:
+        """Sends it; a reply that does not fit a schema is asked for once more."""
+        reply = await caller.call(request, purse)
+        try:
+            value = asked.read(reply.text)
+        except ValueError as error:
+            if asked.schema is None:
+                return reply, FailedCall("schema", str(error))
+            repair = f"This does not fit: {error}. Reply again with JSON that fits and nothing else."
+            again = (*asked.messages, Message("assistant", reply.text), Message("user", repair))
+            second = await caller.call(replace(request, messages=again, temperature=None), purse)
+            retries = reply.retries + second.retries + 1
+            reply = replace(second, seconds=reply.seconds + second.seconds, retries=retries)
+            try:
+                value = asked.read(reply.text)
+            except ValueError as error:
+                return reply, FailedCall("schema", f"the reply does not fit the schema: {error}")
+        return reply, value
 
     def _request(self, asked: _Prompt) -> ModelRequest:
         sampling = self._scope.sub_profile.sampling
@@ -174,43 +233,25 @@ class SubCalls:
             choices=asked.choices,
         )
 
-    async def _send(self, asked: _Prompt, caller: Caller, request: ModelRequest) -> tuple[ModelReply, object]:
-        """Sends it; where a schema or choices are wanted, checks the reply and asks once more."""
-        reply = await self._pay(caller, request)
-        if asked.choices:
-            label = _choice(reply.text, asked.choices)
-            if label is not None:
-                return reply, label
-            return reply, FailedCall(
-                "schema", f"the reply {reply.text[:80]!r} is none of {list(asked.choices)}"
-            )
-        if asked.schema is None:
-            return reply, reply.text
-        try:
-            return reply, asked.schema.parse(reply.text)
-        except ValueError as error:
-            repair = f"This does not fit: {error}. Reply again with JSON that fits and nothing else."
-        again = (*asked.messages, Message("assistant", reply.text), Message("user", repair))
-        second = await self._pay(
-            caller, ModelRequest(again, max_tokens=request.max_tokens, schema=request.schema)
-        )
-        both = ModelReply(
-            second.text, second.finish, reply.usage + second.usage, second.model, second.thinking,
-            cost=None if reply.cost is None or second.cost is None else reply.cost + second.cost,
-            seconds=reply.seconds + second.seconds, retries=reply.retries + second.retries + 1,
-        )  # fmt: skip
-        try:
-            return both, asked.schema.parse(second.text)
-        except ValueError as error:
-            return both, FailedCall("schema", f"the reply does not fit the schema: {error}")
-
-    async def _pay(self, caller: Caller, request: ModelRequest) -> ModelReply:
-        reply = await caller.call(request)
-        self._task.meter.settle("sub", caller.info.name, reply.usage, reply.cost)
+    def _known_reply(self, asked: _Prompt, call: Call) -> ModelReply | None:
+        """The reply that is known, if it fits what is asked."""
+        reply = self.known.find(call)
+        if reply is not None:
+            try:
+                asked.read(reply.text)
+            except ValueError:
+                return None
         return reply
 
     def _call_ended(
-        self, number: int, caller: Caller, reply: ModelReply | None, error: FailedCall | None
+        self,
+        number: int,
+        paid: Purse | ModelReply,
+        caller: Caller,
+        reply: ModelReply | None,
+        error: FailedCall | None,
+        *,
+        cached: bool = False,
     ) -> FailedCall | None:
         self._scope.log.emit(
             ev.CallEnded(
@@ -220,10 +261,11 @@ class SubCalls:
                 reply=reply.text if reply else None,
                 error=error,
                 finish=reply.finish if reply else None,
-                usage=reply.usage if reply else UNSENT,
-                cost=reply.cost if reply else None,
+                usage=paid.usage,
+                cost=paid.cost,
                 seconds=reply.seconds if reply else 0.0,
                 retries=reply.retries if reply else 0,
+                cached=cached,
             )
         )
         return error
@@ -231,12 +273,25 @@ class SubCalls:
 
 def _same_again(asked: _Prompt, ended: ev.CallEnded) -> object:
     """What a journalled call came to."""
-    if ended.error is not None:
-        return ended.error
-    text = ended.reply or ""
-    if asked.choices:
-        return _choice(text, asked.choices)
-    return text if asked.schema is None else asked.schema.parse(text)
+    return asked.read(ended.reply or "") if ended.error is None else ended.error
+
+
+def said_again(ended: ev.CallEnded) -> ModelReply | None:
+    """The good reply that a journalled call had, if it had one."""
+    if ended.error is not None or ended.reply is None:
+        return None
+    return ModelReply(ended.reply, ended.finish or "stop", ended.usage, ended.model, cost=ended.cost)
+
+
+def _numbered(prompts: Sequence[_Prompt]) -> list[_Prompt]:
+    """The prompts of a batch, those that are equal told apart."""
+    seen: dict[tuple[Message, ...], int] = {}
+    numbered: list[_Prompt] = []
+    for prompt in prompts:
+        before = seen.get(prompt.messages, 0)
+        seen[prompt.messages] = before + 1
+        numbered.append(replace(prompt, occurrence=before) if before else prompt)
+    return numbered
 
 
 def as_text(value: object) -> str:

@@ -43,7 +43,9 @@ class TraceBuilder:
                 )
             case ev.NodeEnded():
                 open_node = self._nodes[event.node]
-                open_node.node = replace(open_node.node, status=event.status, reason=event.reason)
+                open_node.node = replace(
+                    open_node.node, status=event.status, reason=event.reason, ledger=event.ledger
+                )
             case ev.TurnStarted():
                 self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn))
             case ev.ModelReplied():
@@ -127,6 +129,7 @@ class TraceBuilder:
             cost=event.cost,
             seconds=event.seconds,
             retries=event.retries,
+            cached=event.cached,
         )
 
     def _turn(self, open_turn: _OpenTurn) -> Turn:
@@ -179,5 +182,7 @@ def run_from_events(events: Iterable[ev.Event]) -> Run:
         sub_calls=ended.sub_calls,
         seconds=ended.seconds,
         notes=ended.notes,
+        reused=ended.reused,
+        reused_cost=ended.reused_cost,
         trace=builder.root(),
     )

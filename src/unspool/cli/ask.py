@@ -48,9 +48,25 @@ def ask(
             min=1, metavar="N", help="Replies of the model at most. [default: 20]", show_default=False
         ),
     ] = 20,
+    max_depth: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False),
+    ] = 1,
+    usd: Annotated[
+        float | None, typer.Option(metavar="X", help="Spend at most X dollars.", show_default=False)
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Read and write at most N tokens.", show_default=False)
+    ] = None,
+    calls: Annotated[
+        int | None, typer.Option(metavar="N", help="Make at most N sub-calls.", show_default=False)
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
     ] = None,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
+    ] = False,
     runs: RunsFolder = None,
     no_journal: Annotated[
         bool, typer.Option("--no-journal", help="Keep nothing of this run: it cannot be resumed.")
@@ -83,7 +99,7 @@ def ask(
         from .pulling import shown_progress
 
         context, sources = read_context(files or ()), source_names(files or ())
-        budget = Budget(seconds=seconds)
+        budget = Budget(usd=usd, tokens=tokens, calls=calls, seconds=seconds)
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
@@ -92,7 +108,9 @@ def ask(
             root,
             sub_model=sub,
             max_turns=max_turns,
+            max_depth=max_depth,
             budget=budget,
+            cache=cache,
             runs=not no_journal and (runs or True),
             keep_context=keep_context,
         )
@@ -201,7 +219,8 @@ def deliver(story: Story, *, as_object: bool) -> int:
 
 
 def _object(story: Story, ended: RunEnded) -> dict[str, object]:
-    """What --json prints."""
+    """What --json prints; with --cache also what was not paid again."""
+    cache = story.started is not None and story.started.settings.get("cache")
     return {
         "answer": ended.answer,
         "status": ended.status,
@@ -214,4 +233,5 @@ def _object(story: Story, ended: RunEnded) -> dict[str, object]:
         "usage": asdict(ended.usage),
         "cost": ended.cost,
         "seconds": round(ended.seconds, 3),
+        **({"reused": asdict(ended.reused), "reused_cost": ended.reused_cost} if cache else {}),
     }

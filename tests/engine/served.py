@@ -1,0 +1,52 @@
+"""Runs against a real server on loopback, and its own account of what it did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from unspool import RLM, Run, Usage
+from unspool.models.protocol import Price
+from unspool.models.providers import PROVIDERS
+from unspool.models.remote import RemoteModel
+from unspool.testing import FaultyServer
+
+PRICE = Price(read=1e-6, written=4e-6)
+"""Dollars for a token of every model that is served here."""
+
+
+def at(server: FaultyServer, name: str, price: Price | None = PRICE) -> RemoteModel:
+    return RemoteModel(PROVIDERS["openai"], name, key="test", base_url=server.base_url, price=price)
+
+
+def engine_at(server: FaultyServer, *, price: Price | None = PRICE, **settings: object) -> RLM:
+    """An engine whose models are ``openai:root`` and ``openai:sub`` of that server."""
+    return RLM(at(server, "root", price), sub_model=at(server, "sub", price), **settings)  # type: ignore[arg-type]
+
+
+def accounts_agree(run: Run, server: FaultyServer, *models: str) -> None:
+    """The run's figures are the server's: per role and model, per node, and for the tree."""
+    asked = {line.model.partition(":")[2]: line for line in run.ledger}
+    assert set(asked) == set(server.served) == set(models or ("root", "sub"))
+    for name, usage in server.served.items():
+        line = asked[name]
+        assert line.role == name
+        assert (line.usage.calls, line.usage.input_tokens, line.usage.output_tokens) == (
+            usage.calls,
+            usage.input_tokens,
+            usage.output_tokens,
+        )
+        assert line.cost is not None
+        assert abs(line.cost - (PRICE.of(usage) or 0.0)) < 1e-9
+    whole = sum(server.served.values(), Usage())
+    assert run.usage == replace(run.usage, **_counts(whole))
+    assert run.cost is not None
+    assert abs(run.cost - (PRICE.of(whole) or 0.0)) < 1e-9
+    assert run.trace.ledger == run.ledger
+
+
+def _counts(usage: Usage) -> dict[str, int | None]:
+    return {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+    }
