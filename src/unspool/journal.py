@@ -62,6 +62,26 @@ class Store(Protocol):
     def close(self, run: str) -> None: ...
 
 
+@contextlib.contextmanager
+def kept(store: Store | None, run: str) -> Iterator[None]:
+    """While a run goes on, its store keeps it open."""
+    if store is None:
+        yield
+        return
+    store.open(run)
+    try:
+        yield
+    finally:
+        store.close(run)
+
+
+def store_of(runs: str | os.PathLike[str] | bool) -> Store | None:
+    """What ``RLM(runs=…)`` names: the platform's folder, a folder, or nothing."""
+    if runs is False:
+        return None
+    return Journal(None if runs is True else runs)
+
+
 def default_folder() -> Path:
     """Where runs are kept: ``UNSPOOL_RUNS``, else the platform's folder for data of programs."""
     named = os.environ.get(FOLDER_VARIABLE)

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Coroutine, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from . import events as ev
+from ._runtime import alone, both
 from .budget import OverBudget
 from .cells import Cell, Found, find_cells
 from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError
@@ -33,14 +33,11 @@ from .prompts import First
 from .prompts.feedback import LAST_TURN, Shown, turn_message
 from .prompts.profile import Look
 from .repl_api import ReplApi
-from .replay import PastCell
+from .replay import PastCell, said
 from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .tools import DRAFT
 from .types import Status
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 DRAFT_SECONDS = 0.1
@@ -205,7 +202,7 @@ class NodeLoop:
     async def _ask(self) -> ModelReply:
         past = self.scope.replay.reply(self.task.node, self.turn)
         if past is not None:
-            reply = _said(past)
+            reply = said(past)
             self.pace.replied(self.history, reply)
             return reply
         self.scope.check()
@@ -372,31 +369,6 @@ class NodeLoop:
         return Outcome("failed" if status == "partial" else status, reason, turns=self.turn)
 
 
-async def both(first: Coroutine[object, object, A], second: Coroutine[object, object, B]) -> tuple[A, B]:
-    """The results of both, run at once; the first failure cancels the other and is raised as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            one, other = group.create_task(first), group.create_task(second)
-    except BaseExceptionGroup as errors:
-        raise alone(errors) from None
-    return one.result(), other.result()
-
-
-def alone(error: BaseException) -> BaseException:
-    """The first error of a group, itself."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
 def _seed(run: str, node: str) -> int:
     """Of a node's random numbers: the same when the run is resumed, another one in each node."""
     return int.from_bytes(hashlib.sha256(f"{run} {node}".encode()).digest()[:7])
-
-
-def _said(past: ev.ModelReplied) -> ModelReply:
-    """The reply that the journal tells of."""
-    return ModelReply(
-        past.text, past.finish, past.usage, past.model, past.thinking, past.code, past.cost, past.seconds,
-        past.retries,
-    )  # fmt: skip

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from . import events as ev
 from .errors import Divergence
+from .models.protocol import ModelReply
 from .sandbox.protocol import CellResult
 from .scope import Outcome
 from .types import FailureKind
@@ -350,6 +351,21 @@ class Replay:
                 return past is not None and any(r.reason == event.reason for r in past.refused)
             case _:
                 return False
+
+
+def said(past: ev.ModelReplied) -> ModelReply:
+    """The reply that the journal tells of."""
+    return ModelReply(
+        past.text, past.finish, past.usage, past.model, past.thinking, past.code, past.cost, past.seconds,
+        past.retries,
+    )  # fmt: skip
+
+
+def said_again(ended: ev.CallEnded) -> ModelReply | None:
+    """The good reply that a journalled call had, if it had one."""
+    if ended.error is not None or ended.reply is None:
+        return None
+    return ModelReply(ended.reply, ended.finish or "stop", ended.usage, ended.model, cost=ended.cost)
 
 
 def _failed_as(ended: ev.CallEnded | None, kinds: Collection[FailureKind]) -> bool:

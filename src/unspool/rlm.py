@@ -18,9 +18,7 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -29,35 +27,28 @@ from .answers import AnswerType
 from .budget import Budget, Meter
 from .cache import ReplyCache, default_folder
 from .contexts import describe
-from .errors import ConfigError, JournalError, ModelError
+from .contexts.identity import hash_of
+from .ending import to_the_end
+from .engine_models import EngineModels, Models
+from .errors import ConfigError, JournalError
 from .events import Event, EventLog, RunEnded, RunStarted
+from .journal import Store, kept, store_of
 from .loop import run_node
 from .prompts import get_profile
 from .replay import Replay
 from .resume import Past
 from .sandbox.shared import shared_sandbox
-from .scope import Limits, Outcome, Scope, Task
+from .scope import Limits, Scope, Task
 from .tools import Tool, Toolbox
 from .trace import run_from_events
 from .types import Run
 
 if TYPE_CHECKING:
-    from .journal import Store
-    from .models.calls import Caller
     from .models.protocol import Model
     from .sandbox.protocol import Sandbox
 
 
 Diverged = Literal["stop", "continue"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """The models of an engine, found once."""
-
-    root: Caller
-    sub: Caller
-    names: Mapping[str, Caller]
 
 
 class RLM:
@@ -116,7 +107,6 @@ class RLM:
         ):
             if value is not None and not value >= least:
                 raise ConfigError(f"{name}={value}: give at least {least}")
-        self._asked = (model, sub_model)
         turns = max_turns if budget.turns is None else min(max_turns, budget.turns)
         depth = max_depth if budget.depth is None else min(max_depth, budget.depth)
         self._limits = Limits(turns, depth, cell_seconds, cell_memory)
@@ -127,10 +117,15 @@ class RLM:
         self._instructions = instructions
         self._budget = budget
         self._profile = get_profile(profile) if profile else None
-        self._store = _store(runs) if store is None else store
+        self._store = store_of(runs) if store is None else store
         self._keep_context = keep_context
         self._cache = default_folder() if cache is True else Path(cache) if cache is not False else None
-        self._models: asyncio.Task[_Models] | None = None
+        self._models = EngineModels(
+            (model, sub_model),
+            concurrency=concurrency,
+            call_seconds=call_seconds,
+            priced=budget.usd is not None,
+        )
         self._going: dict[str, asyncio.Task[object]] = {}
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
@@ -208,7 +203,7 @@ class RLM:
 
     def close(self) -> None:
         """Frees the models' connections and processes. The shared sandbox stays warm."""
-        runtime().wait(self._close())
+        runtime().wait(self._models.close())
 
     def __enter__(self) -> RLM:
         return self
@@ -254,14 +249,6 @@ class RLM:
             if not isinstance(last, RunEnded):  # else it was stopped by cancel(), and has told its end
                 raise
 
-    async def _ready(self) -> _Models:
-        if self._models is None or _failed(self._models):  # e.g. a key is set by now
-            self._models = asyncio.create_task(self._find_models())
-        models = await asyncio.shield(self._models)
-        if self._budget.usd is not None:
-            await _refuse_unknown_prices(models)
-        return models
-
     async def _run(
         self,
         query: str,
@@ -271,7 +258,7 @@ class RLM:
         loop: asyncio.AbstractEventLoop | None,
         sources: Sequence[str] = (),
     ) -> None:
-        models = await self._ready()
+        models = await self._models.ready()
         log = EventLog(_new_id())
         scope = self._scope(models, log, loop, Replay())
         told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
@@ -284,12 +271,12 @@ class RLM:
             profile=scope.profile.name,
             context=told,
             settings=self._settings(),
-            context_hash=await _hash(context) if self._store is not None else None,
+            context_hash=await hash_of(context) if self._store is not None else None,
             sources=tuple(sources),
             folder=os.getcwd() if sources else "",
             kept=context if self._keep_context else None,
         )
-        with self._kept(log.run):
+        with kept(self._store, log.run):
             self._listen(scope, listener)
             log.emit(started)
             await self._go(scope, task)
@@ -308,19 +295,19 @@ class RLM:
         if diverged not in ("stop", "continue"):
             raise ConfigError(f'diverged={diverged!r}: use "stop" or "continue"')
         Past.of(run, self._store.read(run))  # there is such a run
-        with self._kept(run):
+        with kept(self._store, run):
             past = Past.of(run, self._store.read(run))
             if past.answered:
                 for event in past.events:
                     listener(event)
                 return
-            models = await self._ready()
+            models = await self._models.ready()
             context = await asyncio.to_thread(past.context, context)
             replay = Replay(past.events, go_on=diverged == "continue")
             log = EventLog(run, past=past.events, known=replay.knows)
             scope = self._scope(models, log, loop, replay)
             names = scope.root.info.name, scope.sub.info.name, scope.profile.name
-            past.check(await _hash(context), *names)
+            past.check(await hash_of(context), *names)
             meter = Meter(self._budget)
             meter.restore(past.replies, past.reused, past.calls, past.seconds)
             told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
@@ -336,23 +323,11 @@ class RLM:
         assert here is not None
         self._going[run] = here
         try:
-            await _Ending(scope, task).run()
+            await to_the_end(scope, task)
         finally:
             del self._going[run]
             if scope.cache is not None:
                 scope.cache.close()
-
-    @contextmanager
-    def _kept(self, run: str) -> Iterator[None]:
-        """While the run goes on, the store keeps it open."""
-        if self._store is None:
-            yield
-            return
-        self._store.open(run)
-        try:
-            yield
-        finally:
-            self._store.close(run)
 
     def _listen(self, scope: Scope, listener: Callable[[Event], None]) -> None:
         """Events go to the store first, then to who asked."""
@@ -371,7 +346,7 @@ class RLM:
         log.listen(listener)
 
     def _scope(
-        self, models: _Models, log: EventLog, loop: asyncio.AbstractEventLoop | None, replay: Replay
+        self, models: Models, log: EventLog, loop: asyncio.AbstractEventLoop | None, replay: Replay
     ) -> Scope:
         sandbox = self._sandbox
         return Scope(
@@ -407,117 +382,6 @@ class RLM:
             "seconds": self._budget.seconds,
             "cache": None if self._cache is None else str(self._cache),
         }
-
-    async def _find_models(self) -> _Models:
-        from .models.calls import Caller
-        from .models.discover import resolve_pair
-
-        root, sub = await asyncio.to_thread(resolve_pair, *self._asked)
-
-        def caller(model: Model) -> Caller:
-            return Caller(model, concurrency=self._concurrency, timeout=self._call_seconds)
-
-        root_caller = caller(root)
-        sub_caller = root_caller if sub is root else caller(sub)
-        names: dict[str, Caller] = {}
-        for each in (sub_caller, root_caller):
-            full = each.info.name
-            names[full] = each
-            names[full.partition(":")[2] or full] = each
-        return _Models(root_caller, sub_caller, names)
-
-    async def _close(self) -> None:
-        if self._models is None:
-            return
-        task, self._models = self._models, None
-        try:
-            models = await task
-        except (ConfigError, ModelError):
-            return  # nothing was opened
-        await models.root.model.close()
-        if models.sub is not models.root:
-            await models.sub.model.close()
-
-
-class _Ending:
-    """A run that has begun, to its last event, whatever happens on the way."""
-
-    def __init__(self, scope: Scope, task: Task) -> None:
-        self.scope = scope
-        self.task = task
-
-    async def run(self) -> None:
-        try:
-            outcome = await self.scope.spawn(self.scope, self.task)
-        except asyncio.CancelledError:
-            self._end(self.scope.left or Outcome("cancelled", "cancelled"))
-            raise
-        self._end(outcome)
-
-    def _end(self, outcome: Outcome) -> None:
-        scope, meter = self.scope, self.task.meter
-        total = meter.total
-        if meter.unsure:
-            scope.notes.append(_unsure(meter.unsure))
-        if scope.cache is not None and scope.cache.trouble is not None:
-            scope.notes.append(f"the cache of replies could not be used: {scope.cache.trouble}")
-        scope.log.emit(
-            RunEnded(
-                run=scope.log.run,
-                status=outcome.status,
-                reason=outcome.reason,
-                answer=outcome.answer,
-                draft=outcome.draft,
-                usage=total.usage,
-                cost=total.cost,
-                ledger=meter.ledger,
-                turns=outcome.turns,
-                sub_calls=scope.sub_calls,
-                seconds=meter.seconds,
-                notes=tuple(scope.notes),
-                reused=total.reused,
-                reused_cost=total.reused_cost,
-            )
-        )
-
-
-def _unsure(sends: int) -> str:
-    requests = "1 request" if sends == 1 else f"{sends:,} requests"
-    return f"{requests} had no whole reply: what the provider charges for that is in no figure here"
-
-
-async def _refuse_unknown_prices(models: _Models) -> None:
-    """A limit in dollars needs the price of every model beforehand."""
-    from .models import prices
-
-    await prices.ready()
-    for caller in (models.root, models.sub):
-        if caller.info.price is None:
-            raise ConfigError(
-                f"usd: the price of {caller.info.name} is not known, so a limit in dollars cannot be "
-                "kept: limit tokens, calls or seconds, or take a model whose price is known"
-            )
-
-
-def _failed(finding: asyncio.Task[_Models]) -> bool:
-    return finding.done() and (finding.cancelled() or finding.exception() is not None)
-
-
-def _store(runs: str | os.PathLike[str] | bool) -> Store | None:
-    if runs is False:
-        return None
-    from .journal import Journal
-
-    return Journal(None if runs is True else runs)
-
-
-async def _hash(context: object) -> str | None:
-    """Of a small text at once; what may be large is read in a thread, so that the loop goes on."""
-    from .contexts.identity import context_hash
-
-    if isinstance(context, str) and len(context) < 1_000_000:
-        return context_hash(context)
-    return await asyncio.to_thread(context_hash, context)
 
 
 def _new_id() -> str:

@@ -19,6 +19,7 @@ from .known import Call, Known
 from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
 from .purse import Purse
+from .replay import said_again
 from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
@@ -274,13 +275,6 @@ class SubCalls:
 def _same_again(asked: _Prompt, ended: ev.CallEnded) -> object:
     """What a journalled call came to."""
     return asked.read(ended.reply or "") if ended.error is None else ended.error
-
-
-def said_again(ended: ev.CallEnded) -> ModelReply | None:
-    """The good reply that a journalled call had, if it had one."""
-    if ended.error is not None or ended.reply is None:
-        return None
-    return ModelReply(ended.reply, ended.finish or "stop", ended.usage, ended.model, cost=ended.cost)
 
 
 def _numbered(prompts: Sequence[_Prompt]) -> list[_Prompt]:

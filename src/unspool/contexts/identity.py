@@ -11,6 +11,7 @@ and pandas tables apart by content and kind; for a value that it does not know i
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import datetime
 import decimal
@@ -93,3 +94,10 @@ def _record(value: object, depth: int) -> bytes:
         head = repr([(str(column), str(dtype)) for column, dtype in frame.dtypes.items()])
         return _digest(name, (head.encode(), rows))
     raise _Unknown
+
+
+async def hash_of(context: object) -> str | None:
+    """Of a small text at once; what may be large is read in a thread, so that the loop goes on."""
+    if isinstance(context, str) and len(context) < 1_000_000:
+        return context_hash(context)
+    return await asyncio.to_thread(context_hash, context)
