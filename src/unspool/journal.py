@@ -27,6 +27,7 @@ The double for tests, and for keeping events in memory, is :class:`unspool.testi
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -197,6 +198,9 @@ class _Open:
         fd = os.open(self._path / RESERVE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.posix_fallocate(fd, 0, RESERVED)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that has no such thing
+                raise
         finally:
             os.close(fd)
 
