@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -305,6 +307,27 @@ def test_time_is_kept_within_three_tenths(seconds: float, code: str) -> None:
     assert (run.answer, run.draft) == (7, "variable result")
     assert seconds - 0.05 <= run.seconds
     assert took <= seconds + 0.3
+
+
+COLD = """
+import time
+from unspool import RLM, Budget
+from unspool.testing import ScriptedModel
+engine = RLM(ScriptedModel(["```python\\nimport time\\ntime.sleep(9)\\n```"]), budget=Budget(seconds=0.5), runs=False)
+run = engine.run("q", "c")
+print(run.status, run.seconds)
+"""
+
+
+def test_time_is_kept_by_the_first_run_of_a_process_too() -> None:
+    """The sandbox takes seconds to get warm; the run does not wait for that."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLD], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    status, seconds = done.stdout.split()
+    assert status == "budget"
+    assert float(seconds) <= 0.8
 
 
 def test_a_turn_that_took_most_of_the_time_is_followed_by_the_last() -> None:

@@ -64,6 +64,12 @@ class NodeProcesses:
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 frame = await self._opened
+        except asyncio.CancelledError:
+            # A zygote that is not warm yet may take seconds for it. The sockets are gone: so is the node,
+            # as soon as it is there.
+            self._control.close()
+            self._orders.close()
+            raise
         except BaseException as error:
             await self.close()
             if isinstance(error, TimeoutError):
