@@ -174,6 +174,7 @@ class SubCalls:
 
     async def _make(self, asked: _Prompt, request: ModelRequest, caller: Caller, call: Call) -> object:
         scope, number = self._scope, call.number
+        reply: ModelReply | None
         purse = Purse(self._task.meter, "sub", caller.info.name, check=scope.check)
         try:
             scope.check()
@@ -187,20 +188,19 @@ class SubCalls:
             self._call_ended(number, purse, caller, None, FailedCall("cancelled", "the run stopped"))
             raise
         except OverBudget as over:
-            return self._call_ended(number, purse, caller, None, FailedCall("budget", f"over budget: {over}"))
+            reply, value = None, FailedCall("budget", f"over budget: {over}")
         except JournalError as error:
-            return self._call_ended(number, purse, caller, None, FailedCall("cancelled", str(error)))
+            reply, value = None, FailedCall("cancelled", str(error))
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
-            failed = FailedCall(error.kind, error.message)
-            return self._call_ended(number, purse, caller, None, failed)
-        if isinstance(value, FailedCall):
-            return self._call_ended(number, purse, caller, reply, value)
-        if purse.usage.calls > 1:  # all that it took
-            reply = replace(reply, usage=purse.usage, cost=purse.cost)
-        self.known.keep(call, reply)
-        self._call_ended(number, purse, caller, reply, None)
+            reply, value = None, FailedCall(error.kind, error.message)
+        failed = value if isinstance(value, FailedCall) else None
+        if reply is not None and failed is None:
+            if purse.usage.calls > 1:  # all that it took
+                reply = replace(reply, usage=purse.usage, cost=purse.cost)
+            self.known.keep(call, reply)
+        self._call_ended(number, purse, caller, reply, failed)
         return value
 
     async def _send(
@@ -253,7 +253,7 @@ class SubCalls:
         error: FailedCall | None,
         *,
         cached: bool = False,
-    ) -> FailedCall | None:
+    ) -> None:
         self._scope.log.emit(
             ev.CallEnded(
                 node=self._task.node,
@@ -269,7 +269,6 @@ class SubCalls:
                 cached=cached,
             )
         )
-        return error
 
 
 def _same_again(asked: _Prompt, ended: ev.CallEnded) -> object:
