@@ -118,6 +118,7 @@ class Meter:
         self.spent = NOTHING  # booked, and the worst case of what is not known
         self.held = NOTHING  # by calls that are under way
         self.kept = NOTHING  # for the node's next turn
+        self.overrun = NOTHING  # the most that a call has taken beyond what was held for it
         self.unsure = 0  # sends that had no whole reply and may have been charged
         # Where no limit here or above counts an amount, there is nothing to hold or to book.
         self.counts_tokens: bool = budget.counts_tokens or (parent is not None and parent.counts_tokens)
@@ -217,6 +218,12 @@ class Meter:
             return
         for meter in self._up():
             meter.spent += amount
+
+    def learn(self, beyond: Amount) -> None:
+        """A call took more than its worst case: its size or its price is not what was thought."""
+        for meter in self._up():
+            tokens, usd = max(meter.overrun.tokens, beyond.tokens), max(meter.overrun.usd, beyond.usd)
+            meter.overrun = Amount(0, tokens, usd)
 
     def lose(self) -> None:
         """Notes a send that had no whole reply: what it cost is not known."""

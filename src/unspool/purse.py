@@ -109,7 +109,10 @@ class Purse:
         tokens = self._held.tokens
         if usage.input_tokens is not None and usage.output_tokens is not None:
             tokens = usage.input_tokens + usage.output_tokens
-        self._close(Amount(0, tokens, self._held.usd if cost is None else cost))
+        took = Amount(0, tokens, self._held.usd if cost is None else cost)
+        if took.tokens > self._held.tokens or took.usd > self._held.usd:
+            self._meter.learn(took - self._held)
+        self._close(took)
 
     def refused(self) -> None:
         """The server did nothing: what was held is free, and the next send is the same call."""
@@ -133,19 +136,22 @@ class Purse:
         price = info.price or FREE  # a limit in dollars is refused at the start where it is not known
         prompt = prompt_tokens(request) if self._known is None else self._known
         most = self._most_reply(request, info, price)
-        while (blocked := self._meter.block(worst_case(prompt, most, price))) is not None:
+        while (blocked := self._meter.block(self._worst(prompt, most, price))) is not None:
             if not blocked.passes:  # even alone: perhaps a shorter reply does
-                blocked = self._meter.block(worst_case(prompt, min(most, LEAST_REPLY), price))
+                blocked = self._meter.block(self._worst(prompt, min(most, LEAST_REPLY), price))
             if blocked is None:
                 most = self._reply_that_fits(prompt, price)
             elif blocked.passes:
                 await self._meter.released()
             else:
                 raise OverBudget(f"{blocked.words} has no room for a call of {prompt:,} tokens and a reply")
-        amount = worst_case(prompt, most, price)
+        amount = self._worst(prompt, most, price)
         self._meter.hold(amount)
         self._held = amount
         return replace(request, max_tokens=most)
+
+    def _worst(self, prompt: int, reply: int, price: Price) -> Amount:
+        return worst_case(prompt, reply, price) + self._meter.overrun
 
     def _most_reply(self, request: ModelRequest, info: ModelInfo, price: Price) -> int:
         """What the request says, else a share of the limit, so that many calls fit beside each other."""
@@ -160,10 +166,11 @@ class Purse:
     def _reply_that_fits(self, prompt: int, price: Price) -> int:
         fits = math.inf
         tokens, usd = self._meter.free("tokens"), self._meter.free("usd")
+        more = self._meter.overrun
         if tokens is not None:
-            fits = tokens - prompt
+            fits = tokens - prompt - more.tokens
         if usd is not None and price.written:
-            fits = min(fits, (usd - price.call - prompt * price.read) / price.written)
+            fits = min(fits, (usd - price.call - prompt * price.read - more.usd) / price.written)
         return MOST_REPLY if fits == math.inf else int(fits)
 
 

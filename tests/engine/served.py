@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from unspool import RLM, Run, Usage
 from unspool.models.protocol import Price
 from unspool.models.providers import PROVIDERS
 from unspool.models.remote import RemoteModel
-from unspool.testing import FaultyServer
+from unspool.testing import FaultyServer, ScriptedModel
 
 PRICE = Price(read=1e-6, written=4e-6)
 """Dollars for a token of every model that is served here."""
@@ -21,6 +26,33 @@ def at(server: FaultyServer, name: str, price: Price | None = PRICE) -> RemoteMo
 def engine_at(server: FaultyServer, *, price: Price | None = PRICE, **settings: object) -> RLM:
     """An engine whose models are ``openai:root`` and ``openai:sub`` of that server."""
     return RLM(at(server, "root", price), sub_model=at(server, "sub", price), **settings)  # type: ignore[arg-type]
+
+
+def workers() -> int:
+    """How many processes this one has below it: the zygote, and what it keeps ready or has still open."""
+    below, todo = 0, [os.getpid()]
+    while todo:
+        pid = todo.pop()
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            try:
+                found = [int(child) for child in children.read_text().split()]
+            except OSError:
+                continue  # it has ended
+            todo += found
+            below += len(found)
+    return below
+
+
+@contextmanager
+def no_worker_left() -> Iterator[None]:
+    """What runs in here leaves no process of its own behind. The sandbox is warm before."""
+    RLM(ScriptedModel(["```python\nprint(1)\nsubmit(1)\n```"])).run("warm", "c")
+    before = workers()
+    yield
+    deadline = time.monotonic() + 10
+    while workers() > before and time.monotonic() < deadline:
+        time.sleep(0.02)  # a REPL is closed behind its run
+    assert workers() <= before
 
 
 def accounts_agree(run: Run, server: FaultyServer, *models: str) -> None:

@@ -14,7 +14,7 @@ from unspool.models.protocol import Price
 from unspool.testing import Ask, Behaviour, FaultyServer, MemoryStore, ScriptedModel
 
 from .helpers import play, py, shown
-from .served import PRICE, accounts_agree, engine_at
+from .served import PRICE, accounts_agree, engine_at, no_worker_left
 
 LAST = "This is the last turn: call submit(value) now"
 CHILD = "Count the words."
@@ -68,7 +68,7 @@ def test_two_hundred_calls_at_once_never_go_over_a_tight_limit(
             return kinds[seen // 7 % 3]
         return Behaviour("yes " * 20, delay=0.002)
 
-    with FaultyServer(script) as server:
+    with no_worker_left(), FaultyServer(script) as server:
         engine = engine_at(server, budget=budget, concurrency=200)
         run = engine.run("q", "c")
         engine.close()
@@ -294,9 +294,7 @@ def test_time_is_kept_within_three_tenths(seconds: float, code: str) -> None:
             return Behaviour(fault="hang")
         return replies.pop(0)
 
-    with FaultyServer(script) as server:
-        replies = [py("print(1)\nsubmit(1)")]
-        engine_at(server).run("warm", "c")  # the zygote's own start, once a process
+    with no_worker_left(), FaultyServer(script) as server:
         replies = [py("result = 7\nprint(result)"), py(code)]
         engine = engine_at(server, budget=Budget(seconds=seconds))
         started = time.monotonic()

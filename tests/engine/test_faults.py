@@ -10,7 +10,7 @@ import pytest
 from unspool.testing import Ask, Behaviour, FaultyServer, ScriptedModel
 
 from .helpers import play, py
-from .served import accounts_agree, engine_at
+from .served import accounts_agree, engine_at, no_worker_left
 
 COUNT = "submit(sum(a == f'item {i}!' for i, a in enumerate(r)))"
 
@@ -41,7 +41,7 @@ def test_a_thousand_items_are_right_whatever_a_fifth_of_the_requests_meets() -> 
             return Behaviour(fault="hang")
         return f"{ask.prompt}!"
 
-    with FaultyServer(script) as server:
+    with no_worker_left(), FaultyServer(script) as server:
         run = engine_at(server, call_seconds=1.0).run("q", "c")
     assert run.answer == 1_000
     calls = run.trace.turns[0].cells[0].sub_calls
