@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,8 @@ from unspool.errors import JournalError
 from unspool.events import EVENTS, AnswerAccepted, CellEnded, Event, ModelReplied, RunEnded, RunStarted
 from unspool.journal import Journal, default_folder
 from unspool.run_index import RunIndex
-from unspool.testing import MemoryStore, ScriptedModel
+from unspool.testing import Ask, Behaviour, FaultyServer, MemoryStore, ScriptedModel
+from unspool.testing.behaviour import render
 from unspool.types import CellError, LedgerLine
 
 from ..engine.helpers import py
@@ -332,3 +334,27 @@ def test_the_default_folder_can_be_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("UNSPOOL_RUNS", "/named")
     assert default_folder() == Path("/named")
     assert "XDG_DATA_HOME" in os.environ
+
+
+def test_a_journal_is_small_beside_what_went_over_the_wire(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worst case: 1,000 prompts of a few characters, each answered with one word."""
+    traffic: list[int] = []
+
+    def reply(ask: Ask) -> Behaviour:
+        said = len(cast("list[object]", ask.body["messages"]))
+        root = (
+            py("x = llm_query_batched([str(n) for n in range(1000)])") if said == 2 else py("submit(len(x))")
+        )
+        behaviour = Behaviour("yes" if said == 1 else root)
+        traffic.append(len(json.dumps(ask.body, ensure_ascii=False)) + len(render(behaviour, ask)))
+        return behaviour
+
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    with FaultyServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with RLM("openai:test-model", runs=tmp_path) as engine:
+            assert engine.run("q", "a context").answer == 1000
+    kept = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert kept <= 1.5 * sum(traffic)

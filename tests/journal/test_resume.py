@@ -36,8 +36,8 @@ class Script:
         **settings: object,
     ) -> None:
         def reply(messages: tuple[Message, ...]) -> str:
-            is_child = any("child:" in m.text for m in messages[:2])
-            return (child if is_child else turns)[sum(m.role == "assistant" for m in messages)]
+            script = child if any("child:" in m.text for m in messages[:2]) else turns
+            return script[sum(m.text in script for m in messages)]  # a profile shows turns of its own
 
         self.root = ScriptedModel(reply, name="scripted:root")
         self.sub = ScriptedModel(sub, name="scripted:sub")  # type: ignore[arg-type]
@@ -156,6 +156,16 @@ def test_a_run_that_is_cut_again_and_again_comes_to_the_same_end() -> None:
     assert replies > 10
     script.asked()
     assert sum(once.values()) == paid(now)
+
+
+def test_a_profile_that_looks_first_does_not_pay_for_its_look() -> None:
+    script = Script([py("print(llm_query('a'))"), py("submit('it is a')")], profile="small")
+    expected, events = script.whole()
+    assert expected.trace.turns[0].number == 0
+    once = script.asked()
+    for after in range(2, len(events), 2):
+        same(script.engine(stored(events[:after], expected.id)).resume(expected.id, CONTEXT), expected)
+        assert sum(script.asked().values()) == sum(once.values()) - paid(events[:after])
 
 
 def test_an_answered_run_is_returned_as_it_is() -> None:
