@@ -29,11 +29,12 @@ from .errors import ContextError, Divergence, JournalError, ModelError, SandboxE
 from .journal import without_secrets
 from .models.protocol import Message, ModelReply, ModelRequest
 from .pace import Pace
+from .past import PastCell
 from .prompts import First
 from .prompts.feedback import LAST_TURN, Shown, turn_message
 from .prompts.profile import Look
 from .repl_api import ReplApi
-from .replay import PastCell, said
+from .replay import said
 from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .tools import DRAFT

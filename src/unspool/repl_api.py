@@ -28,7 +28,7 @@ from .tools import DRAFT
 from .types import CellOutcome, FailedCall
 
 if TYPE_CHECKING:
-    from .replay import PastCell
+    from .past import PastCell
 
 
 class ReplApi:

@@ -27,7 +27,7 @@ from .scope import Place, Scope, Task
 from .types import FailedCall
 
 if TYPE_CHECKING:
-    from .replay import PastCell
+    from .past import PastCell
 
 
 @dataclass(frozen=True, slots=True)

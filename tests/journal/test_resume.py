@@ -7,13 +7,23 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from unspool import RLM, Budget, ConfigError, ContextError, ModelError, Run
 from unspool.errors import Divergence, JournalError
-from unspool.events import CallEnded, CellEnded, Diverged, Event, ModelReplied, RunEnded, RunResumed
+from unspool.events import (
+    CallEnded,
+    CellEnded,
+    CellStarted,
+    Diverged,
+    Event,
+    ModelReplied,
+    RunEnded,
+    RunResumed,
+)
 from unspool.journal import Journal
 from unspool.models.protocol import Message
 from unspool.testing import MemoryStore, ScriptedModel
@@ -439,3 +449,29 @@ def test_typed_sub_calls_and_labels_come_back_as_values() -> None:
     script.asked()
     same(script.engine(stored(events[:cut], expected.id)).resume(expected.id, CONTEXT), expected)
     assert sum(script.asked().values()) == 1
+
+
+def test_a_cell_that_went_another_way_after_it_was_cut_is_held_to_its_end_alone() -> None:
+    until = time.time() + 3.0
+    cell = f"import time\nx = [llm_query('early' if time.time() < {until!r} else 'late'), llm_query('b')]\nprint(1)"
+    script = Script([py(cell), py("print(2)"), py("submit(x)")])
+    expected, events = script.whole()
+    assert expected.answer == ["<early>", "<b>"]
+    cut = next(n for n, e in enumerate(events) if isinstance(e, CallEnded)) + 1
+    time.sleep(max(0.0, until - time.time()))
+    store = stored(events[:cut], expected.id)
+    second = script.engine(store).resume(expected.id, CONTEXT)
+    assert second.answer == ["<late>", "<b>"]
+    third = script.engine(stored(store.read(expected.id)[:-3], expected.id)).resume(expected.id, CONTEXT)
+    assert third.answer == ["<late>", "<b>"]
+
+
+def test_other_code_in_a_cell_is_divergence() -> None:
+    script = Script([py("print(1)"), py("submit(2)")])
+    expected, events = script.whole()
+    cut = next(n for n, e in enumerate(events) if isinstance(e, CellEnded)) + 1
+    other = [replace(e, code="print(3)") if isinstance(e, CellStarted) else e for e in events[:cut]]
+    with pytest.raises(Divergence, match="its code is another one"):
+        script.engine(stored(other, expected.id)).resume(expected.id, CONTEXT)
+    run = script.engine(stored(other, expected.id)).resume(expected.id, CONTEXT, diverged="continue")
+    assert (run.answer, run.trace.turns[0].cells[0].code) == (2, "print(1)")
