@@ -28,31 +28,35 @@ def engine_at(server: FaultyServer, *, price: Price | None = PRICE, **settings: 
     return RLM(at(server, "root", price), sub_model=at(server, "sub", price), **settings)  # type: ignore[arg-type]
 
 
-def workers() -> int:
-    """How many processes this one has below it: the zygote, and what it keeps ready or has still open."""
-    below, todo = 0, [os.getpid()]
-    while todo:
-        pid = todo.pop()
-        for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                found = [int(child) for child in children.read_text().split()]
-            except OSError:
-                continue  # it has ended
-            todo += found
-            below += len(found)
-    return below
+def below(pid: int) -> list[str]:
+    """The living processes below one, each in words."""
+    found: list[str] = []
+    for entry in Path("/proc").iterdir():
+        try:
+            name, _, fields = (entry / "stat").read_text().rpartition(")")
+        except OSError:
+            continue  # no process, or one that has ended
+        state, parent = fields.split()[:2]
+        if int(parent) == pid and state not in "ZX":
+            found += [f"{name})", *below(int(entry.name))]
+    return found
 
 
 @contextmanager
 def no_worker_left() -> Iterator[None]:
     """What runs in here leaves no process of its own behind. The sandbox is warm before."""
     RLM(ScriptedModel(["```python\nprint(1)\nsubmit(1)\n```"])).run("warm", "c")
-    before = workers()
+    before = below(os.getpid())
     yield
     deadline = time.monotonic() + 10
-    while workers() > before and time.monotonic() < deadline:
-        time.sleep(0.02)  # a REPL is closed behind its run
-    assert workers() <= before
+    while len(after := below(os.getpid())) > len(before) and time.monotonic() < deadline:
+        time.sleep(0.05)  # a REPL is closed behind its run
+    assert len(after) <= len(before), (before, after)
+
+
+def calm() -> bool:
+    """Whether this machine has time for what has to be on time."""
+    return os.getloadavg()[0] < 2 * (os.cpu_count() or 1)
 
 
 def accounts_agree(run: Run, server: FaultyServer, *models: str) -> None:

@@ -42,13 +42,15 @@ def test_a_thousand_items_are_right_whatever_a_fifth_of_the_requests_meets() -> 
         return f"{ask.prompt}!"
 
     with no_worker_left(), FaultyServer(script) as server:
-        run = engine_at(server, call_seconds=1.0).run("q", "c")
+        run = engine_at(server, call_seconds=4.0).run("q", "c")
     assert run.answer == 1_000
     calls = run.trace.turns[0].cells[0].sub_calls
     assert [c.error for c in calls] == [None] * 1_000
     assert sum(c.retries for c in calls) == len(server.asks) - 1_001
     lost = sum(usage.calls for usage in server.cut.values()) + server.cancelled
-    assert f"{lost} requests had no whole reply" in run.notes[0]
+    assert run.notes == (
+        f"{lost} requests had no whole reply: what the provider charges for that is in no figure here",
+    )
     accounts_agree(run, server)
 
 
