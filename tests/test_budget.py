@@ -158,6 +158,16 @@ async def test_a_call_that_was_never_sent_gives_its_place_back() -> None:
         pass
 
 
+async def test_asking_again_that_is_refused_gives_its_place_back_too() -> None:
+    meter = Meter(Budget(calls=5, tokens=1_000))
+    with Purse(meter, "sub", "m") as purse:
+        await purse.reserve(ask(max_tokens=600), INFO)
+        purse.served(Usage(1, 300, 600), 0.0)
+        with pytest.raises(OverBudget, match="1,000 tokens"):
+            await purse.reserve(ask(max_tokens=600), INFO)
+    assert meter.spent == Amount(1, 900, 0.0)
+
+
 async def test_a_send_after_one_that_was_served_is_a_call_of_its_own() -> None:
     meter = Meter(Budget(calls=2))
     with Purse(meter, "sub", "m") as purse:

@@ -63,7 +63,7 @@ class Purse:
         self._known = known
         self._check = check
         self._taken = False  # a sub-call that no served send has used yet
-        self._sent = False
+        self._unsent = False  # and that went out with none yet
         self._held = NOTHING
 
     def __enter__(self) -> Self:
@@ -73,7 +73,7 @@ class Purse:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._sent and self._role == "sub":
+        if self._unsent and self._role == "sub":
             self._meter.book(Amount(calls=-1))
 
     def _take(self) -> None:
@@ -83,7 +83,7 @@ class Purse:
             if blocked is not None:
                 raise OverBudget(f"{blocked.words} is reached")
             self._meter.book(Amount(calls=1))
-        self._taken = True
+        self._taken = self._unsent = True
 
     # What the Caller tells
 
@@ -95,7 +95,7 @@ class Purse:
             self._take()
         if self._meter.counts_tokens:
             request = await self._room(request, info)
-        self._sent = True
+        self._unsent = False
         return request
 
     def served(self, usage: Usage, cost: float | None) -> None:
