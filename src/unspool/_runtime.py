@@ -17,6 +17,8 @@ from concurrent.futures import Future, wait
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
 
 CLOSE_SECONDS = 5.0
 
@@ -120,3 +122,20 @@ def runtime() -> Runtime:
             _runtime = Runtime()
             atexit.register(_runtime.shut_down)
         return _runtime
+
+
+async def both(first: Coroutine[object, object, A], second: Coroutine[object, object, B]) -> tuple[A, B]:
+    """The results of both, run at once; the first failure cancels the other and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            one, other = group.create_task(first), group.create_task(second)
+    except BaseExceptionGroup as errors:
+        raise alone(errors) from None
+    return one.result(), other.result()
+
+
+def alone(error: BaseException) -> BaseException:
+    """The first error of a group, itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -10,6 +10,8 @@
     ├── SandboxError
     │   ├── SandboxUnavailable       this machine cannot harden; says what to do
     │   └── SandboxLost              the REPL's processes are gone and could not be restarted
+    ├── JournalError                 a run cannot be kept, read or resumed; says why and what to do
+    │   └── Divergence               a resumed run does not do again what it did; says where
     ├── ModelError                   one model call failed for good; carries a FailureKind
     └── HostCallError                what a host call raises inside a cell (never leaves a run)
 
@@ -24,6 +26,7 @@ from typing import Literal
 from .types import FailureKind, Usage
 
 RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connection", "server"})
+UNSURE: frozenset[FailureKind] = frozenset({"timeout", "connection"})
 
 
 class UnspoolError(Exception):
@@ -58,12 +61,21 @@ class SandboxLost(SandboxError):
     """The processes of a REPL are gone and it could not be restarted."""
 
 
+class JournalError(UnspoolError):
+    """A run cannot be kept, read or resumed. The message says why and what to do."""
+
+
+class Divergence(JournalError):
+    """A cell of a resumed run does not do again what it did. The message says where and how to go on."""
+
+
 class ModelError(UnspoolError):
     """One model call failed for good.
 
     ``retryable`` says whether sending the same request again may help; ``retry_after`` is what
-    the server asked for, in seconds. ``usage`` and ``cost`` are set where the failure was paid for,
-    as an empty reply is.
+    the server asked for, in seconds. ``unsure`` says whether the server may have done the work, and
+    charged for it, all the same. ``usage`` and ``cost`` are set where the failure was paid for, as an
+    empty reply is.
     """
 
     def __init__(
@@ -74,6 +86,7 @@ class ModelError(UnspoolError):
         model: str = "",
         retry_after: float | None = None,
         retryable: bool | None = None,
+        unsure: bool | None = None,
         usage: Usage | None = None,
         cost: float | None = None,
     ) -> None:
@@ -85,6 +98,7 @@ class ModelError(UnspoolError):
         self.model = model
         self.retry_after = retry_after
         self.retryable = kind in RETRYABLE if retryable is None else retryable
+        self.unsure = kind in UNSURE if unsure is None else unsure
 
     @property
     def fatal(self) -> bool:

@@ -14,7 +14,7 @@ The table of events is in ``docs/design.md``.
 from __future__ import annotations
 
 import time as _time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -53,6 +53,18 @@ class RunStarted(Event):
     settings: Mapping[str, str | int | float | None] = field(
         default_factory=lambda: dict[str, str | int | float | None]()
     )
+    context_hash: str | None = None  # None: a value that has no hash that lasts
+    sources: tuple[str, ...] = ()  # the files that the context was read from, as they were named
+    folder: str = ""  # the working folder, where the names of files start
+    kept: object = None  # the context itself, where that was asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed(Event):
+    """The run goes on, after a stop of any kind, from what its events tell."""
+
+    kind: ClassVar[str] = "run.resumed"
+    run: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +152,16 @@ class CallStarted(Event):
     role: Role
     model: str
     prompt: str
+    key: str = ""  # of all that is sent: the model, the messages, the schema, the sampling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded(Event):
-    """A sub-call's reply, or its typed failure (``error``)."""
+    """A sub-call's reply, or its typed failure (``error``).
+
+    ``usage`` and ``cost``: what it was paid with; for a reply from the cache (``cached``), what that
+    had been paid with before, and nothing is paid now.
+    """
 
     kind: ClassVar[str] = "call.ended"
     node: str
@@ -157,6 +174,34 @@ class CallEnded(Event):
     cost: float | None
     seconds: float
     retries: int
+    cached: bool = False
+    scores: Mapping[str, float] | None = None  # log probability of each choice, where the model tells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnded(Event):
+    """A host call whose reply another run of the cell may not get again: a tool of the user's, ``budget``."""
+
+    kind: ClassVar[str] = "tool.ended"
+    node: str
+    turn: int
+    cell: int
+    name: str
+    key: str  # of the arguments
+    value: object
+    error: str | None
+    exact: bool = True  # False: the journal cannot give this value back as it was
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diverged(Event):
+    """A cell did not do again what it had done: what the node did after it no longer counts."""
+
+    kind: ClassVar[str] = "node.diverged"
+    node: str
+    turn: int
+    cell: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +241,7 @@ class NodeEnded(Event):
     node: str
     status: Status
     reason: str
+    ledger: tuple[LedgerLine, ...] = ()  # of the node and its children
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +261,13 @@ class RunEnded(Event):
     sub_calls: int
     seconds: float
     notes: tuple[str, ...] = ()
+    reused: Usage = field(default_factory=Usage)
+    reused_cost: float | None = 0.0
 
 
 EVENTS: tuple[type[Event], ...] = (
     RunStarted,
+    RunResumed,
     NodeStarted,
     TurnStarted,
     ModelReplied,
@@ -227,6 +276,8 @@ EVENTS: tuple[type[Event], ...] = (
     BatchStarted,
     CallStarted,
     CallEnded,
+    ToolEnded,
+    Diverged,
     Hinted,
     AnswerRefused,
     AnswerAccepted,
@@ -236,11 +287,24 @@ EVENTS: tuple[type[Event], ...] = (
 
 
 class EventLog:
-    """Stamps the events of one run, keeps them, and hands each to the listeners in order."""
+    """Stamps the events of one run, keeps them, and hands each to the listeners in order.
 
-    def __init__(self, run: str, *, clock: Callable[[], float] = _time.time) -> None:
+    Of a run that is resumed, ``past`` holds the events so far; those that are ``known`` are not emitted
+    again, and the first new one comes after ``run.resumed``.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        *,
+        clock: Callable[[], float] = _time.time,
+        past: Iterable[Event] = (),
+        known: Callable[[Event], bool] | None = None,
+    ) -> None:
         self.run = run
-        self.events: list[Event] = []
+        self.events: list[Event] = list(past)
+        self._known = known
+        self._resumes = bool(self.events)  # until the first new event is emitted
         self._clock = clock
         self._listeners: list[Callable[[Event], None]] = []
 
@@ -248,7 +312,13 @@ class EventLog:
         self._listeners.append(listener)
 
     def emit(self, event: Event) -> None:
-        event = replace(event, seq=len(self.events) + 1, time=self._clock())
+        if self._known is not None and self._known(event):
+            return
+        if self._resumes:
+            self._resumes = False
+            self.emit(RunResumed(run=self.run))
+        seq = self.events[-1].seq + 1 if self.events else 1
+        event = replace(event, seq=seq, time=self._clock())
         self.events.append(event)
         for listener in self._listeners:
             listener(event)

@@ -1,25 +1,312 @@
-"""The seam to where events are kept.
+"""Where the events of runs are kept: the seam, and the journal on disk.
 
-Contract of :class:`Store`: ``append`` is called once per event, in order, on the engine's loop, and
-returns when the event is as safe as the store promises; what it raises ends the run. ``read`` gives
-a run's events in order, as far as they were appended. ``runs`` lists ids, oldest first.
+Contract of :class:`Store`: between ``open`` and ``close`` of a run, ``append`` is called once per event, in
+order, on the engine's loop, and returns when the event is as safe as the store promises; a
+:class:`unspool.errors.JournalError` ends the run. ``read`` gives a run's events in order, as far as they
+were appended. ``runs`` lists ids, oldest first.
+
+:class:`Journal` keeps a folder per run, named by its id: ``events.jsonl``, one event a line, only ever
+appended to, and ``values/HASH``, the long texts. Every event is handed to the system before the run goes
+on: of a killed process at most the event that was being written is lost, and a half-written line is cut
+off when the run is resumed. While a process writes a run, it holds a lock on it. Where the disk is full,
+a small reserve takes what is under way, and :class:`unspool.errors.JournalError` ends the run.
 
 The double for tests, and for keeping events in memory, is :class:`unspool.testing.MemoryStore`.
+
+>>> from tempfile import TemporaryDirectory
+>>> from unspool.events import TurnStarted
+>>> with TemporaryDirectory() as folder:
+...     journal = Journal(folder)
+...     journal.open("r1")
+...     journal.append("r1", TurnStarted(node="0", turn=1))
+...     journal.close("r1")
+...     list(journal.runs()), [event.kind for event in journal.read("r1")]
+(['r1'], ['turn.started'])
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Protocol
 
+from .errors import JournalError
+from .event_lines import decode, encode
 from .events import Event
+
+EVENTS_FILE = "events.jsonl"
+VALUES = "values"
+RESERVE = "reserve"
+RESERVED = 256 << 10  # bytes kept free for the last events of a run when the disk is full
+FOLDER_VARIABLE = "UNSPOOL_RUNS"
+_SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_SHORTEST_SECRET = 12  # shorter values would be found in innocent texts
 
 
 class Store(Protocol):
     """Keeps the events of runs. See the module docstring for the contract."""
+
+    def open(self, run: str) -> None: ...
 
     def append(self, run: str, event: Event) -> None: ...
 
     def read(self, run: str) -> Iterable[Event]: ...
 
     def runs(self) -> Iterable[str]: ...
+
+    def close(self, run: str) -> None: ...
+
+
+@contextlib.contextmanager
+def kept(store: Store | None, run: str) -> Iterator[None]:
+    """While a run goes on, its store keeps it open."""
+    if store is None:
+        yield
+        return
+    store.open(run)
+    try:
+        yield
+    finally:
+        store.close(run)
+
+
+def store_of(runs: str | os.PathLike[str] | bool) -> Store | None:
+    """What ``RLM(runs=…)`` names: the platform's folder, a folder, or nothing."""
+    if runs is False:
+        return None
+    return Journal(None if runs is True else runs)
+
+
+def default_folder() -> Path:
+    """Where runs are kept: ``UNSPOOL_RUNS``, else the platform's folder for data of programs."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    if named:
+        return Path(named)
+    from platformdirs import user_data_path
+
+    return user_data_path("unspool") / "runs"
+
+
+class Journal:
+    """The store on disk. See the module docstring."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self.folder = Path(folder) if folder is not None else default_folder()
+        self._open: dict[str, _Open] = {}
+
+    def open(self, run: str) -> None:
+        """Raises :class:`JournalError` where it cannot be written, or another process writes it."""
+        if run in self._open:
+            raise JournalError(f"the run {run} is going on in this process")
+        self._open[run] = _Open(self.folder / run)
+
+    def append(self, run: str, event: Event) -> None:
+        self._open[run].append(event)
+
+    def read(self, run: str) -> list[Event]:
+        """The events of a run, a half-written last line left out. Raises :class:`JournalError`."""
+        path = self.path(run)
+        lines, _ = whole_lines(path / EVENTS_FILE)
+        return list(_events(path, lines))
+
+    def runs(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as entries:
+            return sorted(e.name for e in entries if os.path.exists(os.path.join(e.path, EVENTS_FILE)))
+        return []
+
+    def close(self, run: str) -> None:
+        kept = self._open.pop(run, None)
+        if kept is not None:
+            kept.close()
+
+    def path(self, run: str) -> Path:
+        """The folder of a run that is there. Raises :class:`JournalError`."""
+        path = self.folder / run
+        if not run or os.sep in run or not (path / EVENTS_FILE).is_file():
+            raise JournalError(
+                f"there is no run {run!r} in {self.folder}: see unspool runs list; --runs DIR names a folder"
+            )
+        return path
+
+    def is_written(self, run: str) -> bool:
+        """Whether a process, this one included, is writing this run."""
+        with open(self.path(run) / EVENTS_FILE, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    def tidy(self, run: str) -> None:
+        """Removes what a killed process left beside the events of a run."""
+        if not self.is_written(run):
+            for left in (self.path(run) / RESERVE, *(self.path(run) / VALUES).glob("*.part")):
+                left.unlink(missing_ok=True)
+
+    def remove(self, run: str) -> None:
+        """Removes a run and all that was kept of it. Refuses one that is being written."""
+        path = self.path(run)
+        if self.is_written(run):
+            raise JournalError(f"the run {run} is still going: stop it first")
+        try:
+            (path / EVENTS_FILE).unlink()  # from here on it is no run, whatever stops the rest
+            shutil.rmtree(path)
+        except OSError as error:
+            raise JournalError(f"the run {run} cannot be removed: {error.strerror} ({path})") from None
+
+
+class _Open:
+    """A run that this process writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._secrets = _secrets(os.environ)
+        self._known: set[str] = set()
+        self._full: OSError | None = None
+        self._fd = -1
+        self._size = 0
+        try:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._fd = self._locked()
+            self._reserve()
+        except OSError as error:
+            self.close()
+            raise self._error(error) from None
+
+    def _locked(self) -> int:
+        fd = os.open(self._path / EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            raise JournalError(
+                f"the run {self._path.name} is being written by another process: wait for it, or stop it"
+            ) from None
+        _, whole = whole_lines(self._path / EVENTS_FILE)
+        if os.fstat(fd).st_size > whole:
+            os.ftruncate(fd, whole)  # the event that was being written when its process was killed
+        self._size = whole
+        return fd
+
+    def _reserve(self) -> None:
+        fd = os.open(self._path / RESERVE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(fd, 0, RESERVED)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that has no such thing
+                raise
+        finally:
+            os.close(fd)
+
+    def append(self, event: Event) -> None:
+        try:
+            line = _hidden(encode(event, self._keep), self._secrets) + b"\n"
+            self._write(self._fd, line, self._size)
+            self._size += len(line)
+        except OSError as error:
+            raise self._error(error) from None
+        if self._full is not None:
+            raise self._error(self._full)
+
+    def _write(self, fd: int, data: bytes, size: int) -> None:
+        """All of it or nothing, behind ``size`` bytes; on a full disk with the space of the reserve."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(fd, rest) :]
+            except OSError as error:
+                if self._full is not None:
+                    os.ftruncate(fd, size)
+                    raise
+                self._full = error
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._path / RESERVE)
+
+    def _keep(self, text: str) -> str:
+        """Puts a long text away under its hash, whole or not at all."""
+        data = _hidden(text.encode("utf-8", "surrogatepass"), self._secrets)
+        key = hashlib.sha256(data).hexdigest()
+        if key in self._known:
+            return key
+        place = self._path / VALUES / key
+        if not place.exists():
+            place.parent.mkdir(exist_ok=True, mode=0o700)
+            part = place.with_suffix(".part")
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                self._write(fd, data, 0)
+            finally:
+                os.close(fd)
+            part.rename(place)
+        self._known.add(key)
+        return key
+
+    def _error(self, error: OSError) -> JournalError:
+        return JournalError(
+            f"the journal of the run cannot be written: {error.strerror} ({self._path}). Make room or name "
+            "another folder: RLM(runs=DIR), --runs DIR; runs=False or --no-journal keeps nothing"
+        )
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+        with contextlib.suppress(OSError):  # a read-only disk: the reserve is what gc removes
+            os.unlink(self._path / RESERVE)
+
+
+def _secrets(environment: Mapping[str, str]) -> tuple[bytes, ...]:
+    """The values of variables that are named like secrets: they never reach a journal."""
+    found = {
+        value.encode("utf-8", "surrogateescape")
+        for name, value in environment.items()
+        if len(value) >= _SHORTEST_SECRET and any(word in name.upper() for word in _SECRET_NAMES)
+    }
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def _hidden(data: bytes, secrets: tuple[bytes, ...]) -> bytes:
+    for secret in secrets:
+        if secret in data:
+            data = data.replace(secret, b"[secret]")
+    return data
+
+
+def without_secrets(text: str) -> str:
+    """A text as journals keep it."""
+    data = text.encode("utf-8", "surrogatepass")
+    return _hidden(data, _secrets(os.environ)).decode("utf-8", "surrogatepass")
+
+
+def whole_lines(path: Path) -> tuple[list[bytes], int]:
+    """The lines of a file that end in a newline, and how many bytes they are."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise JournalError(f"{path} cannot be read: {error.strerror}") from None
+    whole = data.rfind(b"\n") + 1
+    return data[:whole].split(b"\n")[:-1], whole
+
+
+def _events(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
+    def fetch(key: str) -> str:
+        if not key.isalnum():
+            raise JournalError(f"{path}: {key[:80]!r} is no hash")
+        try:
+            return (path / VALUES / key).read_bytes().decode("utf-8", "surrogatepass")
+        except OSError as error:
+            raise JournalError(f"{path}: the value {key} cannot be read: {error.strerror}") from None
+
+    for number, line in enumerate(lines, 1):
+        try:
+            event = decode(line, fetch)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise JournalError(f"{path / EVENTS_FILE}, line {number}: this is no event ({error})") from None
+        if event is not None:
+            yield event

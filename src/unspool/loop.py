@@ -18,24 +18,27 @@ named like a result.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import TypeVar
+import hashlib
+from collections.abc import Sequence
 
 from . import events as ev
+from ._runtime import alone, both
+from .budget import OverBudget
 from .cells import Cell, Found, find_cells
-from .errors import ContextError, ModelError, SandboxError
+from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError
+from .journal import without_secrets
 from .models.protocol import Message, ModelReply, ModelRequest
+from .pace import Pace
+from .past import PastCell
 from .prompts import First
-from .prompts.feedback import Shown, turn_message
+from .prompts.feedback import LAST_TURN, Shown, turn_message
 from .prompts.profile import Look
 from .repl_api import ReplApi
-from .sandbox.protocol import Repl, ReplSpec
+from .replay import said
+from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .tools import DRAFT
-from .types import Status, Usage
-
-A = TypeVar("A")
-B = TypeVar("B")
+from .types import Status
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 MAX_REPEATS = 3  # of one reply, all with the same outcome, after which a node ends
@@ -53,8 +56,8 @@ for _name in ("final_answer", "final", "answer", "result", "results", "draft", "
 """
 
 
-class OutOfTurns(Exception):
-    """The node used all its turns."""
+class LastTurnUsed(Exception):
+    """The model was asked to submit in this turn, and did not."""
 
 
 class Stuck(Exception):
@@ -76,9 +79,13 @@ async def run_node(scope: Scope, task: Task) -> Outcome:
     try:
         outcome = await node.run()
     except asyncio.CancelledError:
-        scope.log.emit(ev.NodeEnded(node=task.node, status="cancelled", reason="cancelled"))
+        scope.log.emit(
+            ev.NodeEnded(node=task.node, status="cancelled", reason="cancelled", ledger=task.meter.ledger)
+        )
         raise
-    scope.log.emit(ev.NodeEnded(node=task.node, status=outcome.status, reason=outcome.reason))
+    scope.log.emit(
+        ev.NodeEnded(node=task.node, status=outcome.status, reason=outcome.reason, ledger=task.meter.ledger)
+    )
     return outcome
 
 
@@ -90,6 +97,7 @@ class NodeLoop:
         self.task = task
         self.profile = scope.profile
         self.api = ReplApi(scope, task)
+        self.pace = Pace(task.meter, max_turns=scope.limits.max_turns)
         self.history: list[Message] = []
         self.stable = 0  # messages of the history that other nodes begin with, too
         self.repl: Repl | None = None
@@ -120,6 +128,7 @@ class NodeLoop:
         try:
             return await self._to_the_end()
         finally:
+            self.pace.give_back()
             if self.repl is not None:
                 await self.repl.close()
 
@@ -133,14 +142,20 @@ class NodeLoop:
                 await self._turns()
         except TimeoutError:
             status, reason = "budget", f"{deadline[1] if deadline else 'a time limit'} is reached"
-        except OutOfTurns:
-            status, reason = "budget", f"all {self.scope.limits.max_turns} turns are used"
+        except (LastTurnUsed, OverBudget) as error:
+            status, reason = "budget", str(error)
         except Stuck as error:
             reason = str(error)
         except ModelError as error:
             reason = f"the model {self.scope.root.info.name} failed: {error.message}"
-        except (ContextError, SandboxError) as error:
+        except Divergence:
+            raise
+        except (ContextError, SandboxError, JournalError) as error:
             reason = str(error)
+        except asyncio.CancelledError:
+            if self.task.parent is None:
+                self.scope.left = await self._stopped("cancelled", "cancelled")
+            raise
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
         return await self._stopped(status, reason)
@@ -153,8 +168,9 @@ class NodeLoop:
             repl = await self._open()
             self.history = self._first_messages(await self._first_look(repl, self.profile.look))
         self.stable = len(self.history) - 1
-        for turn in range(1, self.scope.limits.max_turns + 1):
-            self.turn = self.api.place.turn = turn
+        last = None if self.scope.limits.max_turns > 1 else "the one turn is used"
+        while True:
+            self.turn = self.api.place.turn = self.turn + 1
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
             repl, reply = await both(self._open(), self._ask())  # opening hides behind the first reply
             found = find_cells(reply.text, code=reply.code, thinking=reply.thinking)
@@ -164,9 +180,10 @@ class NodeLoop:
             if self.scope.fatal is not None:
                 raise self.scope.fatal
             hints = self._hints(found, shown, reply)
-            if self.profile.keep_repeats or not self.repeats:
-                self._remember(reply, shown, hints)
-        raise OutOfTurns
+            if last is not None:
+                raise LastTurnUsed(last)
+            if self.profile.keep_repeats or not self.repeats or self.pace.next_is_last(self.turn):
+                last = self._remember(reply, shown, hints)
 
     async def _open(self) -> Repl:
         """The node's REPL, opened on first use."""
@@ -176,6 +193,7 @@ class NodeLoop:
                 tools=(*self.scope.tools.names, DRAFT),
                 imports=self.profile.imports,
                 memory=self.scope.limits.cell_memory,
+                seed=_seed(self.scope.log.run, self.task.node),
                 shown=self.profile.shown,
             )
             self.repl = await self.scope.sandbox.open(spec, self.api)
@@ -188,6 +206,12 @@ class NodeLoop:
         return shown.result.output.strip()
 
     async def _ask(self) -> ModelReply:
+        past = self.scope.replay.reply(self.task.node, self.turn)
+        if past is not None:
+            reply = said(past)
+            self.pace.replied(self.history, reply)
+            return reply
+        self.scope.check()
         sampling = self.profile.sampling
         request = ModelRequest(
             tuple(self.history),
@@ -196,13 +220,17 @@ class NodeLoop:
             stop=sampling.stop,
             stable=self.stable,
         )
+        caller = self.scope.root
+        purse = self.pace.purse(self.history, caller.info)
         try:
-            reply = await self.scope.root.call(request)
+            with purse:
+                reply = await caller.call(request, purse)
         except ModelError as error:
             if error.kind != "empty":
                 raise
-            reply = _nothing(self.scope.root.info.name, error)
-        self.task.meter.settle("root", self.scope.root.info.name, reply.usage, reply.cost)
+            # A turn without code: the model is told, and may do better.
+            reply = ModelReply("", "other", purse.usage, caller.info.name, cost=purse.cost)
+        self.pace.replied(self.history, reply)
         self.scope.log.emit(
             ev.ModelReplied(
                 node=self.task.node,
@@ -225,13 +253,17 @@ class NodeLoop:
         shown: list[Shown] = []
         for cell in cells:
             self.cells += 1
-            self.api.place.cell = self.cells
+            self.api.cell_began(self.cells)
+            past = self.scope.replay.cell(self.task.node, self.turn, self.cells, cell.code)
             self.scope.log.emit(
                 ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
             )
-            result = await repl.execute(cell.code, seconds=self.scope.limits.cell_seconds)
+            result = await self._execute(repl, cell.code, past)
+            self.api.cell_ended(result.outcome)
             repairs = (f"about the code: {repair}" for repair in cell.repairs)
             notes = (*repairs, *result.notes, *self._take_notes())
+            if past is not None and past.sealed:  # what the model was told, to the letter
+                result, notes = past.result, past.result.notes
             self.scope.log.emit(
                 ev.CellEnded(
                     node=self.task.node,
@@ -252,6 +284,19 @@ class NodeLoop:
             if self.api.answers.accepted is not None or self.scope.fatal is not None:
                 break
         return shown
+
+    async def _execute(self, repl: Repl, code: str, past: PastCell | None) -> CellResult:
+        """Runs a cell; one that ran before has to do the same, and is passed over where it left nothing."""
+        if past is not None and past.skipped:
+            self.api.skip(past)
+            return past.result
+        try:
+            result = await repl.execute(code, seconds=self.scope.limits.cell_seconds)
+        except BaseExceptionGroup as errors:  # of a batch
+            raise alone(errors) from None
+        if past is not None and past.sealed:
+            self.scope.replay.check(past, result, without_secrets(result.output))
+        return result
 
     def _take_notes(self) -> tuple[str, ...]:
         notes = tuple(self.api.notes)
@@ -288,41 +333,54 @@ class NodeLoop:
             raise Stuck(f"the model sent the same code {MAX_REPEATS + 1} times, with the same outcome")
         return hints
 
-    def _remember(self, reply: ModelReply, shown: Sequence[Shown], hints: Sequence[str]) -> None:
-        """Adds the turn to the history, which only ever grows at its end."""
+    def _remember(self, reply: ModelReply, shown: Sequence[Shown], hints: Sequence[str]) -> str | None:
+        """Adds the turn to the history, which only ever grows at its end.
+
+        Where the next turn is the last, the model is told so, and this is why.
+        """
         text = reply.text
         if reply.code:
             text = "\n\n".join([text, *(f"```python\n{code}\n```" for code in reply.code)]).strip()
-        left = self.scope.limits.max_turns - self.turn
         self.history.append(Message("assistant", text or "(no text)"))
-        nudge = self.profile.nudge(self.task.query)
-        told = turn_message(shown, hints=hints, left=left, nudge=nudge)
-        self.history.append(Message("user", told))
+        told, last = self._budget_left(hints, sum(len(each.result.output) for each in shown))
+        for line in told:
+            self.scope.log.emit(ev.Hinted(node=self.task.node, turn=self.turn, text=line))
+        text = turn_message(shown, hints=[*hints, *told], nudge=self.profile.nudge(self.task.query))
+        self.history.append(Message("user", text))
+        return last
+
+    def _budget_left(self, hints: Sequence[str], printed: int) -> tuple[list[str], str | None]:
+        """What to tell of the limits after this turn, and why the next is the last, if it is.
+
+        A turn that is resumed tells what it told; it ends the node only where a limit still says so.
+        """
+        past = self.scope.replay.told(self.task.node, self.turn)
+        if past is not None:
+            lines = sorted((line for line in past if line not in hints), key=LAST_TURN.__eq__)
+            if LAST_TURN not in lines:
+                return lines, None
+            return lines, self.pace.next_is_last(self.turn, self.history, printed)
+        last = self.pace.next_is_last(self.turn, self.history, printed)
+        left = self.pace.left(self.turn)
+        return ([left] if left else []) + ([LAST_TURN] if last else []), last
 
     async def _stopped(self, status: Status, reason: str) -> Outcome:
         """No answer: the best draft, and the status that says so."""
-        if not self.api.answers.drafts and self.scope.fatal is None and self.cells and self.repl:
+        no_use = isinstance(self.scope.fatal, ModelError)  # every further call fails: nothing was found out
+        if not self.api.answers.drafts and not no_use and self.cells and self.repl:
             try:
-                await self.repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
+                async with asyncio.timeout(2 * DRAFT_SECONDS):
+                    await self.repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
+            except TimeoutError:
+                reason += "; no draft could be read in time"
             except SandboxError as error:
                 reason += f"; no draft could be read ({error})"
         if self.api.answers.drafts:
             source, value = self.api.answers.drafts[0]
             return Outcome(status, reason, value, source, self.turn)
-        return Outcome("budget" if status == "budget" else "failed", reason, turns=self.turn)
+        return Outcome("failed" if status == "partial" else status, reason, turns=self.turn)
 
 
-async def both(first: Coroutine[object, object, A], second: Coroutine[object, object, B]) -> tuple[A, B]:
-    """The results of both, run at once; the first failure cancels the other and is raised as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            one, other = group.create_task(first), group.create_task(second)
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return one.result(), other.result()
-
-
-def _nothing(model: str, error: ModelError) -> ModelReply:
-    """An empty reply is a turn without code: the model is told, and may do better."""
-    usage = error.usage or Usage(calls=1, calls_unmeasured=1)
-    return ModelReply("", "other", usage, model, cost=error.cost)
+def _seed(run: str, node: str) -> int:
+    """Of a node's random numbers: the same when the run is resumed, another one in each node."""
+    return int.from_bytes(hashlib.sha256(f"{run} {node}".encode()).digest()[:7])

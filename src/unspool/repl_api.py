@@ -7,19 +7,28 @@ What goes wrong is raised as :class:`HostCallError`, which becomes an exception 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
+from . import events as ev
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .contexts import describe
+from .contexts.identity import context_hash
 from .errors import HostCallError
+from .event_lines import is_exact
+from .request_key import SIZE
 from .sandbox.protocol import HostCall, HostReply
 from .schema import Schema
 from .scope import Place, Scope, Task
 from .sub_calls import SubCalls, as_items, as_text
 from .submission import Submissions
 from .tools import DRAFT
-from .types import FailedCall
+from .types import CellOutcome, FailedCall
+
+if TYPE_CHECKING:
+    from .past import PastCell
 
 
 class ReplApi:
@@ -29,6 +38,7 @@ class ReplApi:
         self._scope = scope
         self._task = task
         self._children = 0
+        self._names = itertools.count(scope.replay.born(task.node) + 1)
         self.place = Place()
         self.notes: list[str] = []  # for the model, shown with the turn's outcome
         self.printed = False
@@ -39,6 +49,15 @@ class ReplApi:
     def looked(self) -> bool:
         """Whether anything was printed or asked yet."""
         return self.printed or self._subs.made + self._children > 0
+
+    def cell_began(self, number: int) -> None:
+        self.place.cell = number
+        self._subs.known.cell_began()
+
+    def cell_ended(self, outcome: CellOutcome) -> None:
+        """A cell that left nothing behind has not paid in vain."""
+        if outcome in ("rolled_back", "restarted"):
+            self._subs.known.cell_undone()
 
     async def __call__(self, call: HostCall) -> HostReply:
         try:
@@ -61,17 +80,17 @@ class ReplApi:
             case "rlm_query_batched":
                 return HostReply(await self._children_batch(call))
             case "budget":
-                left = self._task.meter.left()
-                turns = self._scope.limits.max_turns - self.place.turn
-                return HostReply({"turns": turns, "depth": self._depth_left(), **left})
+                return HostReply(await self._remembered(call, self._budget))
             case "submit":
                 return self._submit(call)
             case name if name == DRAFT:
                 self.answers.drafts.append((f"variable {call.args[0]}", call.args[1]))
                 return HostReply()
             case name if name in self._scope.tools.names:
-                result = await self._scope.tools.call(name, call.args, kwargs, self._scope.loop)
-                return HostReply(result)
+                tools, loop = self._scope.tools, self._scope.loop
+                return HostReply(
+                    await self._remembered(call, lambda: tools.call(name, call.args, kwargs, loop))
+                )
             case name:
                 raise HostCallError("ValueError", f"there is no function {name!r}")
 
@@ -79,6 +98,51 @@ class ReplApi:
         printed = call.kwargs.get("printed")
         self.printed = self.printed or (isinstance(printed, int) and printed > 0)
         return self.answers.submit(call, looked=self.looked, sub_calls=self._subs.made)
+
+    def skip(self, past: PastCell) -> None:
+        """A cell that is not run again, as its variables are gone: what it did counts all the same."""
+        assert past.ended is not None
+        self.printed = self.printed or past.ended.printed > 0
+        self._children += len(past.children)
+        for refused in past.refused:
+            self.answers.refuse_again(refused)
+        self._subs.skip(past)
+
+    async def _budget(self) -> object:
+        turns = self._scope.limits.max_turns - self.place.turn
+        return {"turns": turns, "depth": self._depth_left(), **self._task.meter.left()}
+
+    async def _remembered(self, call: HostCall, make: Callable[[], Awaitable[object]]) -> object:
+        """What the call came to before; else what it comes to now, journalled."""
+        key = (context_hash((call.args, dict(call.kwargs))) or "")[:SIZE]
+        past = self._scope.replay.tool(self._task.node, self.place.cell, call.name, key)
+        if past is not None and past.error is not None:
+            raise HostCallError("ToolError", past.error)
+        if past is not None and past.exact:
+            return past.value
+        try:
+            value = await make()
+        except HostCallError as error:
+            self._tool_ended(call.name, key, None, error.message)
+            raise
+        if past is None:
+            self._tool_ended(call.name, key, value, None)
+        return value
+
+    def _tool_ended(self, name: str, key: str, value: object, error: str | None) -> None:
+        exact = is_exact(value)
+        self._scope.log.emit(
+            ev.ToolEnded(
+                node=self._task.node,
+                turn=self.place.turn,
+                cell=self.place.cell,
+                name=name,
+                key=key,
+                value=value if exact else None,
+                error=error,
+                exact=exact,
+            )
+        )
 
     # Children
 
@@ -101,20 +165,23 @@ class ReplApi:
             )
         self._children += 1
         profile = self._scope.profile
-        name = f"{self._task.node}.{self._children}"
-        outcome = await self._scope.spawn(
-            self._scope,
-            Task(
-                node=name,
-                parent=self._task.node,
-                depth=self._task.depth + 1,
-                query=question,
-                context=context,
-                description=describe(context, head=profile.head, tail=profile.tail),
-                answer=AnswerType(None),
-                meter=Meter(Budget(), parent=self._task.meter, owner=f"node {name}"),
-            ),
-        )
+        told = describe(context, head=profile.head, tail=profile.tail)
+        past = self._scope.replay.child(self._task.node, self.place.cell, question, told)
+        name, outcome = past or (f"{self._task.node}.{next(self._names)}", None)
+        if outcome is None:
+            outcome = await self._scope.spawn(
+                self._scope,
+                Task(
+                    node=name,
+                    parent=self._task.node,
+                    depth=self._task.depth + 1,
+                    query=question,
+                    context=context,
+                    description=told,
+                    answer=AnswerType(None),
+                    meter=Meter(Budget(), parent=self._task.meter, owner=f"node {name}"),
+                ),
+            )
         if outcome.status != "answered":
             raise HostCallError(
                 "LLMError", f"the child ended {outcome.status}: {outcome.reason}", failure="child"

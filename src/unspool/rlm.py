@@ -2,8 +2,9 @@
 
 Contract: an :class:`RLM` is cheap to make, safe to use from threads and from asyncio at the same
 time, and keeps its models and their connections until :meth:`RLM.close`. Only misuse raises
-(:class:`unspool.errors.ConfigError`, :class:`unspool.errors.ContextError`); everything that happens
-to a run is in the :class:`unspool.types.Run` it returns.
+(:class:`unspool.errors.ConfigError`, :class:`unspool.errors.ContextError`), and a run that cannot be kept
+(:class:`unspool.errors.JournalError`), before money is spent; everything that happens to a run is in the
+:class:`unspool.types.Run` it returns.
 
 >>> from unspool.testing import ScriptedModel
 >>> model = ScriptedModel(["```python\\nprint(len(context))\\n```", "```python\\nsubmit(len(context))\\n```"])
@@ -14,40 +15,40 @@ to a run is in the :class:`unspool.types.Run` it returns.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from ._runtime import CLOSE_SECONDS, runtime
 from .answers import AnswerType
 from .budget import Budget, Meter
+from .cache import ReplyCache, default_folder
 from .contexts import describe
-from .errors import ConfigError, ModelError
+from .contexts.identity import hash_of
+from .ending import to_the_end
+from .engine_models import EngineModels, Models
+from .errors import ConfigError, JournalError
 from .events import Event, EventLog, RunEnded, RunStarted
+from .journal import Store, kept, store_of
 from .loop import run_node
 from .prompts import get_profile
+from .replay import Replay
+from .resume import Past
 from .sandbox.shared import shared_sandbox
-from .scope import Limits, Outcome, Scope, Task
+from .scope import Limits, Scope, Task
 from .tools import Tool, Toolbox
 from .trace import run_from_events
 from .types import Run
 
 if TYPE_CHECKING:
-    from .journal import Store
-    from .models.calls import Caller
     from .models.protocol import Model
     from .sandbox.protocol import Sandbox
 
 
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """The models of an engine, found once."""
-
-    root: Caller
-    sub: Caller
-    names: Mapping[str, Caller]
+Diverged = Literal["stop", "continue"]
 
 
 class RLM:
@@ -55,17 +56,24 @@ class RLM:
 
     :param model: a ``"provider:model"`` string, a :class:`Model`, or ``None`` to find one.
     :param sub_model: the same for sub-calls; ``None`` is what goes with ``model``.
-    :param max_turns: replies of the root per node.
-    :param max_depth: levels of children below the root.
+    :param max_turns: replies of the model per node, at most; ``budget.turns`` says the same.
+    :param max_depth: levels of children below the root, at most; ``budget.depth`` says the same.
     :param sandbox: ``"process"``, ``"none"`` (unhardened), or a :class:`Sandbox`.
     :param cell_seconds: limit on a cell's own time; waiting for sub-calls is not counted.
     :param cell_memory: bytes a node may use; ``None`` is half of what is free.
+    :param call_seconds: limit on each send of a model call; after it, it is sent again.
     :param concurrency: sub-calls in flight at once, per model.
     :param tools: functions the code may call; they run on the host's side.
     :param instructions: text of your own for the model, used as it is.
-    :param budget: limits on a whole run, see :class:`Budget`.
+    :param budget: limits on a whole run, see :class:`Budget`; where two limits say the same, the
+        tighter holds.
     :param profile: how the model is spoken to; ``None`` is what suits it.
-    :param store: where events are kept; ``None`` keeps them in the :class:`Run` alone.
+    :param cache: whether replies of sub-calls are kept and used again, in this run and later ones;
+        ``True`` keeps them in the platform's folder for caches, a path in a folder of your own.
+    :param runs: the folder that runs are kept in, so that they can be resumed; ``True`` is the platform's
+        folder for data, ``False`` keeps nothing.
+    :param keep_context: whether a run keeps its context, too; else it is known by its hash alone.
+    :param store: a :class:`Store` of your own in place of the folder.
     """
 
     def __init__(
@@ -78,32 +86,47 @@ class RLM:
         sandbox: str | Sandbox = "process",
         cell_seconds: float = 120.0,
         cell_memory: int | None = None,
+        call_seconds: float = 600.0,
         concurrency: int = 32,
         tools: Sequence[Tool] = (),
         instructions: str = "",
         budget: Budget = Budget(),  # noqa: B008 (frozen)
         profile: str | None = None,
+        cache: str | os.PathLike[str] | bool = False,
+        runs: str | os.PathLike[str] | bool = True,
+        keep_context: bool = False,
         store: Store | None = None,
     ) -> None:
         for name, value, least in (
             ("max_turns", max_turns, 1),
             ("max_depth", max_depth, 0),
             ("cell_seconds", cell_seconds, 0.001),
+            ("call_seconds", call_seconds, 0.001),
             ("concurrency", concurrency, 1),
             ("cell_memory", cell_memory, 16 * 2**20),
         ):
             if value is not None and not value >= least:
                 raise ConfigError(f"{name}={value}: give at least {least}")
-        self._asked = (model, sub_model)
-        self._limits = Limits(max_turns, max_depth, cell_seconds, cell_memory)
+        turns = max_turns if budget.turns is None else min(max_turns, budget.turns)
+        depth = max_depth if budget.depth is None else min(max_depth, budget.depth)
+        self._limits = Limits(turns, depth, cell_seconds, cell_memory)
         self._sandbox = sandbox
+        self._call_seconds = call_seconds
         self._concurrency = concurrency
         self._tools = Toolbox(tools)
         self._instructions = instructions
         self._budget = budget
         self._profile = get_profile(profile) if profile else None
-        self._store = store
-        self._models: asyncio.Task[_Models] | None = None
+        self._store = store_of(runs) if store is None else store
+        self._keep_context = keep_context
+        self._cache = default_folder() if cache is True else Path(cache) if cache is not False else None
+        self._models = EngineModels(
+            (model, sub_model),
+            concurrency=concurrency,
+            call_seconds=call_seconds,
+            priced=budget.usd is not None,
+        )
+        self._going: dict[str, asyncio.Task[object]] = {}
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
 
@@ -127,31 +150,60 @@ class RLM:
         await runtime().submit(run).wait()
         return run_from_events(events)
 
-    async def stream(self, query: str, context: object, *, answer: object = None) -> AsyncIterator[Event]:
-        """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it."""
+    def stream(
+        self, query: str, context: object, *, answer: object = None, sources: Sequence[str] = ()
+    ) -> AsyncGenerator[Event, None]:
+        """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it.
+
+        ``sources`` names the files that the context was read from, so that resume can read them again.
+        """
         wanted = self._check(query, answer)
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        return self._events(lambda put, loop: self._run(query, context, wanted, put, loop, sources))
 
-        def put(event: Event | None) -> None:
-            loop.call_soon_threadsafe(queue.put_nowait, event)
+    # Going on with a run
 
-        job = runtime().submit(self._run(query, context, wanted, put, loop))
-        job.future.add_done_callback(lambda _: put(None))
-        try:
-            while (event := await queue.get()) is not None:
-                yield event
-        except BaseException:  # the consumer left or was cancelled: so is the run
-            job.cancel()
-            gone = asyncio.wrap_future(job.future)
-            gone.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
-            await asyncio.wait([gone], timeout=CLOSE_SECONDS)
-            raise
-        await job.wait()
+    def resume(
+        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+    ) -> Run:
+        """Goes on with a run that was stopped in any way, from what was paid for.
+
+        ``context`` is not needed where the run kept it, or where it came from files. A cell that does not
+        do again what it did raises :class:`unspool.errors.Divergence`; ``diverged="continue"`` goes on from
+        there. A run that was answered is returned as it is.
+        """
+        events: list[Event] = []
+        wanted = AnswerType(answer)
+        runtime().wait(self._resume(run, context, wanted, diverged, events.append, None))
+        return run_from_events(events)
+
+    async def aresume(
+        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+    ) -> Run:
+        """The same for asyncio."""
+        events: list[Event] = []
+        wanted, loop = AnswerType(answer), asyncio.get_running_loop()
+        await runtime().submit(self._resume(run, context, wanted, diverged, events.append, loop)).wait()
+        return run_from_events(events)
+
+    def stream_resume(
+        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+    ) -> AsyncGenerator[Event, None]:
+        """The events of the run so far, then those that are new, as they happen."""
+        wanted = AnswerType(answer)
+        return self._events(lambda put, loop: self._resume(run, context, wanted, diverged, put, loop))
+
+    def cancel(self, run: str) -> None:
+        """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""
+
+        def cancel() -> None:
+            if (task := self._going.get(run)) is not None:
+                task.cancel()
+
+        runtime().loop.call_soon_threadsafe(cancel)
 
     def close(self) -> None:
         """Frees the models' connections and processes. The shared sandbox stays warm."""
-        runtime().wait(self._close())
+        runtime().wait(self._models.close())
 
     def __enter__(self) -> RLM:
         return self
@@ -166,6 +218,37 @@ class RLM:
             raise ConfigError("query: give the question as text")
         return AnswerType(answer)
 
+    async def _events(
+        self,
+        start: Callable[
+            [Callable[[Event | None], None], asyncio.AbstractEventLoop], Coroutine[object, object, None]
+        ],
+    ) -> AsyncGenerator[Event, None]:
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+
+        def put(event: Event | None) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, event)
+
+        job = runtime().submit(start(put, loop))
+        job.future.add_done_callback(lambda _: put(None))
+        last: Event | None = None
+        try:
+            while (event := await queue.get()) is not None:
+                last = event
+                yield event
+        except BaseException:  # the consumer left or was cancelled: so is the run
+            job.cancel()
+            gone = asyncio.wrap_future(job.future)
+            gone.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
+            await asyncio.wait([gone], timeout=CLOSE_SECONDS)
+            raise
+        try:
+            await job.wait()
+        except asyncio.CancelledError:
+            if not isinstance(last, RunEnded):  # else it was stopped by cancel(), and has told its end
+                raise
+
     async def _run(
         self,
         query: str,
@@ -173,22 +256,98 @@ class RLM:
         wanted: AnswerType,
         listener: Callable[[Event], None],
         loop: asyncio.AbstractEventLoop | None,
+        sources: Sequence[str] = (),
     ) -> None:
-        if self._models is None or _failed(self._models):  # e.g. a key is set by now
-            self._models = asyncio.create_task(self._find_models())
-        models = await asyncio.shield(self._models)
+        models = await self._models.ready()
         log = EventLog(_new_id())
-        store = self._store
-        if store is not None:
-            log.listen(lambda event: store.append(log.run, event))
-        log.listen(listener)
-        meter = Meter(self._budget)
-        scope = self._scope(models, log, loop)
+        scope = self._scope(models, log, loop, Replay())
         told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
-        task = Task("0", None, 0, query, context, told, wanted, meter)
-        await _Ending(scope, task, self._settings()).run()
+        task = Task("0", None, 0, query, context, told, wanted, Meter(self._budget))
+        started = RunStarted(
+            run=log.run,
+            query=query,
+            model=scope.root.info.name,
+            sub_model=scope.sub.info.name,
+            profile=scope.profile.name,
+            context=told,
+            settings=self._settings(),
+            context_hash=await hash_of(context) if self._store is not None else None,
+            sources=tuple(sources),
+            folder=os.getcwd() if sources else "",
+            kept=context if self._keep_context else None,
+        )
+        with kept(self._store, log.run):
+            self._listen(scope, listener)
+            log.emit(started)
+            await self._go(scope, task)
 
-    def _scope(self, models: _Models, log: EventLog, loop: asyncio.AbstractEventLoop | None) -> Scope:
+    async def _resume(
+        self,
+        run: str,
+        context: object,
+        wanted: AnswerType,
+        diverged: Diverged,
+        listener: Callable[[Event], None],
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> None:
+        if self._store is None:
+            raise ConfigError("runs=False: this engine keeps no runs, so there is none to resume")
+        if diverged not in ("stop", "continue"):
+            raise ConfigError(f'diverged={diverged!r}: use "stop" or "continue"')
+        Past.of(run, self._store.read(run))  # there is such a run
+        with kept(self._store, run):
+            past = Past.of(run, self._store.read(run))
+            if past.answered:
+                for event in past.events:
+                    listener(event)
+                return
+            models = await self._models.ready()
+            context = await asyncio.to_thread(past.context, context)
+            replay = Replay(past.events, go_on=diverged == "continue")
+            log = EventLog(run, past=past.events, known=replay.knows)
+            scope = self._scope(models, log, loop, replay)
+            names = scope.root.info.name, scope.sub.info.name, scope.profile.name
+            past.check(await hash_of(context), *names)
+            meter = Meter(self._budget)
+            meter.restore(past.replies, past.reused, past.calls, past.seconds)
+            told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
+            task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
+            for event in past.events:
+                if not isinstance(event, RunEnded):  # it goes on
+                    listener(event)
+            self._listen(scope, listener)
+            await self._go(scope, task)
+
+    async def _go(self, scope: Scope, task: Task) -> None:
+        run, here = scope.log.run, asyncio.current_task()
+        assert here is not None
+        self._going[run] = here
+        try:
+            await to_the_end(scope, task)
+        finally:
+            del self._going[run]
+            if scope.cache is not None:
+                scope.cache.close()
+
+    def _listen(self, scope: Scope, listener: Callable[[Event], None]) -> None:
+        """Events go to the store first, then to who asked."""
+        store, log = self._store, scope.log
+
+        def keep(event: Event) -> None:
+            try:
+                if store is not None:
+                    store.append(log.run, event)
+            except JournalError as error:
+                if isinstance(event, RunStarted):
+                    raise  # no money is spent yet
+                scope.fatal = scope.fatal or error
+
+        log.listen(keep)
+        log.listen(listener)
+
+    def _scope(
+        self, models: Models, log: EventLog, loop: asyncio.AbstractEventLoop | None, replay: Replay
+    ) -> Scope:
         sandbox = self._sandbox
         return Scope(
             log=log,
@@ -203,6 +362,8 @@ class RLM:
             instructions=self._instructions,
             loop=loop,
             spawn=run_node,
+            replay=replay,
+            cache=None if self._cache is None else ReplyCache(self._cache),
         )
 
     def _settings(self) -> Mapping[str, str | int | float | None]:
@@ -212,89 +373,15 @@ class RLM:
             "max_depth": limits.max_depth,
             "cell_seconds": limits.cell_seconds,
             "cell_memory": limits.cell_memory,
+            "call_seconds": self._call_seconds,
             "concurrency": self._concurrency,
             "sandbox": sandbox if isinstance(sandbox, str) else type(sandbox).__name__,
+            "usd": self._budget.usd,
+            "tokens": self._budget.tokens,
             "calls": self._budget.calls,
             "seconds": self._budget.seconds,
+            "cache": None if self._cache is None else str(self._cache),
         }
-
-    async def _find_models(self) -> _Models:
-        from .models.calls import Caller
-        from .models.discover import resolve_pair
-
-        root, sub = await asyncio.to_thread(resolve_pair, *self._asked)
-        root_caller = Caller(root, concurrency=self._concurrency)
-        sub_caller = root_caller if sub is root else Caller(sub, concurrency=self._concurrency)
-        names: dict[str, Caller] = {}
-        for caller in (sub_caller, root_caller):
-            full = caller.info.name
-            names[full] = caller
-            names[full.partition(":")[2] or full] = caller
-        return _Models(root_caller, sub_caller, names)
-
-    async def _close(self) -> None:
-        if self._models is None:
-            return
-        task, self._models = self._models, None
-        try:
-            models = await task
-        except (ConfigError, ModelError):
-            return  # nothing was opened
-        await models.root.model.close()
-        if models.sub is not models.root:
-            await models.sub.model.close()
-
-
-class _Ending:
-    """A run from its first event to its last, whatever happens between them."""
-
-    def __init__(self, scope: Scope, task: Task, settings: Mapping[str, str | int | float | None]) -> None:
-        self.scope = scope
-        self.task = task
-        self.settings = settings
-
-    async def run(self) -> None:
-        scope, task, profile = self.scope, self.task, self.scope.profile
-        scope.log.emit(
-            RunStarted(
-                run=scope.log.run,
-                query=task.query,
-                model=scope.root.info.name,
-                sub_model=scope.sub.info.name,
-                profile=profile.name,
-                context=task.description,
-                settings=self.settings,
-            )
-        )
-        try:
-            outcome = await scope.spawn(scope, task)
-        except asyncio.CancelledError:
-            self._end(Outcome("cancelled", "cancelled"))
-            raise
-        self._end(outcome)
-
-    def _end(self, outcome: Outcome) -> None:
-        scope, meter = self.scope, self.task.meter
-        scope.log.emit(
-            RunEnded(
-                run=scope.log.run,
-                status=outcome.status,
-                reason=outcome.reason,
-                answer=outcome.answer,
-                draft=outcome.draft,
-                usage=meter.usage,
-                cost=meter.cost,
-                ledger=meter.ledger,
-                turns=outcome.turns,
-                sub_calls=scope.sub_calls,
-                seconds=meter.seconds,
-                notes=tuple(scope.notes),
-            )
-        )
-
-
-def _failed(finding: asyncio.Task[_Models]) -> bool:
-    return finding.done() and (finding.cancelled() or finding.exception() is not None)
 
 
 def _new_id() -> str:

@@ -10,16 +10,21 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .answers import AnswerType
 from .budget import Meter
-from .errors import ModelError
+from .cache import ReplyCache
+from .errors import JournalError, ModelError
 from .events import EventLog
 from .models.calls import Caller
 from .prompts import Profile
 from .sandbox.protocol import Sandbox
 from .tools import Toolbox
 from .types import Status
+
+if TYPE_CHECKING:
+    from .replay import Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,22 @@ class Scope:
     instructions: str
     loop: asyncio.AbstractEventLoop | None  # the caller's, for async tools
     spawn: Callable[[Scope, Task], Awaitable[Outcome]]
-    fatal: ModelError | None = None
+    replay: Replay
+    cache: ReplyCache | None = None
+    fatal: ModelError | JournalError | None = None
+    left: Outcome | None = None  # what a run that was cancelled leaves
     notes: list[str] = field(default_factory=list)
-    calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    batches: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    sub_calls: int = 0
+    calls: Iterator[int] = field(init=False)
+    batches: Iterator[int] = field(init=False)
+    sub_calls: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.calls = itertools.count(self.replay.last_call + 1)
+        self.batches = itertools.count(self.replay.last_batch + 1)
+        self.sub_calls = self.replay.last_call
+        self.replay.tell = self.log.emit
+
+    def check(self) -> None:
+        """Raises the error after which nothing more is sent, if there is one."""
+        if self.fatal is not None:
+            raise self.fatal

@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from . import events as ev
 from .budget import OverBudget
-from .errors import HostCallError, ModelError
+from .errors import HostCallError, JournalError, ModelError
+from .known import Call, Known
 from .labels import FEWEST, Labels, Scores, best, calibrated, surest
 from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
+from .purse import Purse
+from .replay import said_again
+from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
-from .types import FailedCall, Usage
+from .types import FailedCall
 
-UNSENT = Usage()
+if TYPE_CHECKING:
+    from .past import PastCell
+
 OTHER = "other"
 
 
@@ -34,10 +41,20 @@ class _Prompt:
     schema: Schema | None = None
     choices: tuple[str, ...] = ()
     stable: int = 0
+    occurrence: int = 0  # of equal prompts in one batch: each is a sample of its own
 
     @property
     def text(self) -> str:
         return self.messages[-1].text
+
+    def read(self, text: str) -> object:
+        """The reply as what was asked for. Raises ``ValueError`` where it does not fit."""
+        if self.choices:
+            label = _choice(text, self.choices)
+            if label is None:
+                raise ValueError(f"the reply {text[:80]!r} is none of {list(self.choices)}")
+            return label
+        return text if self.schema is None else self.schema.parse(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +73,16 @@ class SubCalls:
         self._task = task
         self._place = place
         self.made = 0
+        self.known = Known(scope.cache)
+
+    def skip(self, past: PastCell) -> None:
+        """The calls of a cell that is not run again. What it has paid for is known, if it was undone."""
+        self.made += len(past.calls)
+        for made in past.calls:
+            reply = said_again(made.ended) if made.ended is not None else None
+            caller = self._scope.models.get(made.started.model)
+            if reply is not None and caller is not None:
+                self.known.note(Call(made.started.call, made.started.key, caller.info), reply)
 
     def _caller(self, model: object) -> Caller:
         if model is None:
@@ -141,13 +168,14 @@ class SubCalls:
         return [result.value for result in await judged(own)]
 
     async def _batch(self, prompts: Sequence[_Prompt], caller: Caller) -> list[_Result]:
-        batch = next(self._scope.batches)
-        place = self._place
-        self._scope.log.emit(
-            ev.BatchStarted(
-                node=self._task.node, turn=place.turn, cell=place.cell, batch=batch, size=len(prompts)
+        place, node, size = self._place, self._task.node, len(prompts)
+        batch = self._scope.replay.batch(node, place.cell, size)
+        if batch is None:
+            batch = next(self._scope.batches)
+            self._scope.log.emit(
+                ev.BatchStarted(node=node, turn=place.turn, cell=place.cell, batch=batch, size=size)
             )
-        )
+        prompts = _numbered(prompts)
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._sub_call(prompt, caller, batch, index))
@@ -157,10 +185,24 @@ class SubCalls:
 
     async def _sub_call(self, asked: _Prompt, caller: Caller, batch: int | None, index: int) -> _Result:
         """One sub-call, journalled."""
-        scope, number = self._scope, next(self._scope.calls)
+        request = self._request(asked)
+        key = request_key(caller.info.name, request)
+        past = self._scope.replay.call(self._task.node, self._place.cell, key)
         self.made += 1
-        scope.sub_calls += 1
-        scope.log.emit(
+        number = past.started.call if past else self._call_starts(asked, caller, key, batch, index)
+        call = Call(number, key, caller.info, asked.occurrence)
+        if past is not None and past.ended is not None:
+            if past.ended.cached:
+                self.known.find(call)  # taken then, taken now
+            elif (reply := said_again(past.ended)) is not None:
+                self.known.note(call, reply)
+            return _same_again(asked, past.ended)
+        return await self._make(asked, request, caller, call)
+
+    def _call_starts(self, asked: _Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
+        number = next(self._scope.calls)
+        self._scope.sub_calls += 1
+        self._scope.log.emit(
             ev.CallStarted(
                 node=self._task.node,
                 turn=self._place.turn,
@@ -171,33 +213,66 @@ class SubCalls:
                 role="sub",
                 model=caller.info.name,
                 prompt=asked.text,
+                key=key,
             )
         )
+        return number
+
+    async def _make(self, asked: _Prompt, request: ModelRequest, caller: Caller, call: Call) -> _Result:
+        scope, number = self._scope, call.number
+        reply: ModelReply | None
+        purse = Purse(self._task.meter, "sub", caller.info.name, check=scope.check)
         try:
-            if scope.fatal is not None:
-                raise scope.fatal
-            self._task.meter.take_call()
-            reply, value = await self._send(asked, caller)
+            scope.check()
+            if (old := self._known_reply(asked, call)) is not None:
+                self._task.meter.reuse("sub", caller.info.name, old.usage, old.cost)
+                self._call_ended(number, old, caller, old, None, cached=True)
+                return _Result(asked.read(old.text), old.scores)
+            with purse:
+                reply, value = await self._send(asked, request, caller, purse)
         except asyncio.CancelledError:
-            self._call_ended(number, caller, None, FailedCall("cancelled", "the run stopped"))
+            self._call_ended(number, purse, caller, None, FailedCall("cancelled", "the run stopped"))
             raise
         except OverBudget as over:
-            return _Result(
-                self._call_ended(number, caller, None, FailedCall("budget", f"over budget: {over}"))
-            )
+            reply, value = None, FailedCall("budget", f"over budget: {over}")
+        except JournalError as error:
+            reply, value = None, FailedCall("cancelled", str(error))
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
-            if error.usage is not None:
-                self._task.meter.settle("sub", caller.info.name, error.usage, error.cost)
-            return _Result(self._call_ended(number, caller, None, FailedCall(error.kind, error.message)))
-        self._call_ended(number, caller, reply, value if isinstance(value, FailedCall) else None)
-        return _Result(value, reply.scores)
+            reply, value = None, FailedCall(error.kind, error.message)
+        failed = value if isinstance(value, FailedCall) else None
+        if reply is not None and failed is None:
+            if purse.usage.calls > 1:  # all that it took
+                reply = replace(reply, usage=purse.usage, cost=purse.cost)
+            self.known.keep(call, reply)
+        self._call_ended(number, purse, caller, reply, failed)
+        return _Result(value, reply.scores if reply else None)
 
-    async def _send(self, asked: _Prompt, caller: Caller) -> tuple[ModelReply, object]:
-        """Sends it; where a schema or choices are wanted, checks the reply and asks once more."""
+    async def _send(
+        self, asked: _Prompt, request: ModelRequest, caller: Caller, purse: Purse
+    ) -> tuple[ModelReply, object]:
+        """Sends it; a reply that does not fit a schema is asked for once more."""
+        reply = await caller.call(request, purse)
+        try:
+            value = asked.read(reply.text)
+        except ValueError as error:
+            if asked.schema is None:
+                return reply, FailedCall("schema", str(error))
+            repair = f"This does not fit: {error}. Reply again with JSON that fits and nothing else."
+            again = (*asked.messages, Message("assistant", reply.text), Message("user", repair))
+            second = await caller.call(replace(request, messages=again, temperature=None), purse)
+            retries = reply.retries + second.retries + 1
+            reply = replace(second, seconds=reply.seconds + second.seconds, retries=retries)
+            try:
+                value = asked.read(reply.text)
+            except ValueError as error:
+                return reply, FailedCall("schema", f"the reply does not fit the schema: {error}")
+        return reply, value
+
+    def _request(self, asked: _Prompt) -> ModelRequest:
         sampling = self._scope.sub_profile.sampling
-        request = ModelRequest(
+        return ModelRequest(
             asked.messages,
             max_tokens=sampling.sub_max_tokens,
             temperature=sampling.sub_temperature,
@@ -205,42 +280,27 @@ class SubCalls:
             choices=asked.choices,
             stable=asked.stable,
         )
-        reply = await self._pay(caller, request)
-        if asked.choices:
-            label = _choice(reply.text, asked.choices)
-            if label is not None:
-                return reply, label
-            return reply, FailedCall(
-                "schema", f"the reply {reply.text[:80]!r} is none of {list(asked.choices)}"
-            )
-        if asked.schema is None:
-            return reply, reply.text
-        try:
-            return reply, asked.schema.parse(reply.text)
-        except ValueError as error:
-            repair = f"This does not fit: {error}. Reply again with JSON that fits and nothing else."
-        again = (*asked.messages, Message("assistant", reply.text), Message("user", repair))
-        second = await self._pay(
-            caller, ModelRequest(again, max_tokens=request.max_tokens, schema=request.schema)
-        )
-        both = ModelReply(
-            second.text, second.finish, reply.usage + second.usage, second.model, second.thinking,
-            cost=None if reply.cost is None or second.cost is None else reply.cost + second.cost,
-            seconds=reply.seconds + second.seconds, retries=reply.retries + second.retries + 1,
-        )  # fmt: skip
-        try:
-            return both, asked.schema.parse(second.text)
-        except ValueError as error:
-            return both, FailedCall("schema", f"the reply does not fit the schema: {error}")
 
-    async def _pay(self, caller: Caller, request: ModelRequest) -> ModelReply:
-        reply = await caller.call(request)
-        self._task.meter.settle("sub", caller.info.name, reply.usage, reply.cost)
+    def _known_reply(self, asked: _Prompt, call: Call) -> ModelReply | None:
+        """The reply that is known, if it fits what is asked."""
+        reply = self.known.find(call)
+        if reply is not None:
+            try:
+                asked.read(reply.text)
+            except ValueError:
+                return None
         return reply
 
     def _call_ended(
-        self, number: int, caller: Caller, reply: ModelReply | None, error: FailedCall | None
-    ) -> FailedCall | None:
+        self,
+        number: int,
+        paid: Purse | ModelReply,
+        caller: Caller,
+        reply: ModelReply | None,
+        error: FailedCall | None,
+        *,
+        cached: bool = False,
+    ) -> None:
         self._scope.log.emit(
             ev.CallEnded(
                 node=self._task.node,
@@ -249,13 +309,32 @@ class SubCalls:
                 reply=reply.text if reply else None,
                 error=error,
                 finish=reply.finish if reply else None,
-                usage=reply.usage if reply else UNSENT,
-                cost=reply.cost if reply else None,
+                usage=paid.usage,
+                cost=paid.cost,
                 seconds=reply.seconds if reply else 0.0,
                 retries=reply.retries if reply else 0,
+                cached=cached,
+                scores=reply.scores if reply else None,
             )
         )
-        return error
+
+
+def _same_again(asked: _Prompt, ended: ev.CallEnded) -> _Result:
+    """What a journalled call came to."""
+    if ended.error is not None:
+        return _Result(ended.error)
+    return _Result(asked.read(ended.reply or ""), ended.scores)
+
+
+def _numbered(prompts: Sequence[_Prompt]) -> list[_Prompt]:
+    """The prompts of a batch, those that are equal told apart."""
+    seen: dict[tuple[Message, ...], int] = {}
+    numbered: list[_Prompt] = []
+    for prompt in prompts:
+        before = seen.get(prompt.messages, 0)
+        seen[prompt.messages] = before + 1
+        numbered.append(replace(prompt, occurrence=before) if before else prompt)
+    return numbered
 
 
 def as_text(value: object) -> str:

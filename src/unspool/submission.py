@@ -54,6 +54,11 @@ class Submissions:
         self._scope.log.emit(self.accepted)
         return HostReply(end=True)
 
+    def refuse_again(self, refused: ev.AnswerRefused) -> None:
+        """A refusal in a cell that is not run again."""
+        self._refused.add(refused.reason)
+        self.drafts.insert(0, ("refused submission", refused.value))
+
     def _check(self, value: object, looked: bool, sub_calls: int) -> object:
         """The value in the wanted type. Raises ``ValueError`` with the reason for a refusal."""
         failed = failed_items(value)

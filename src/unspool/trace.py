@@ -23,6 +23,7 @@ class _OpenTurn:
 @dataclass(slots=True)
 class _OpenNode:
     node: Node
+    asked_in: int  # the cell of its parent
     turns: dict[int, _OpenTurn] = field(default_factory=dict)
 
 
@@ -37,11 +38,14 @@ class TraceBuilder:
         match event:
             case ev.NodeStarted():
                 self._nodes[event.node] = _OpenNode(
-                    Node(event.node, event.parent, event.depth, event.query, event.context)
+                    Node(event.node, event.parent, event.depth, event.query, event.context),
+                    asked_in=self._last_cell(event.parent),
                 )
             case ev.NodeEnded():
                 open_node = self._nodes[event.node]
-                open_node.node = replace(open_node.node, status=event.status, reason=event.reason)
+                open_node.node = replace(
+                    open_node.node, status=event.status, reason=event.reason, ledger=event.ledger
+                )
             case ev.TurnStarted():
                 self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn))
             case ev.ModelReplied():
@@ -63,8 +67,25 @@ class TraceBuilder:
                 self._cell(event)
             case ev.CallStarted() | ev.CallEnded():
                 self._call(event)
+            case ev.Diverged():
+                self._drop(event.node, event.turn, event.cell)
             case _:
                 return  # the others add nothing to the tree
+
+    def _last_cell(self, node: str | None) -> int:
+        turns = self._nodes[node].turns.values() if node is not None else ()
+        return max((number for turn in turns for number in turn.cells), default=0)
+
+    def _drop(self, node: str, turn: int, cell: int) -> None:
+        """What a node did after this cell no longer counts."""
+        open_node = self._nodes[node]
+        open_node.turns = {n: t for n, t in open_node.turns.items() if n <= turn}
+        for later in [n for n in open_node.turns[turn].cells if n > cell]:
+            del open_node.turns[turn].cells[later]
+        for name, child in list(self._nodes.items()):
+            if child.node.parent == node and child.asked_in > cell:
+                for below in [n for n in self._nodes if (n + ".").startswith(name + ".")]:
+                    del self._nodes[below]
 
     def _cell(self, event: ev.CellStarted | ev.CellEnded) -> None:
         cells = self._nodes[event.node].turns[event.turn].cells
@@ -108,6 +129,7 @@ class TraceBuilder:
             cost=event.cost,
             seconds=event.seconds,
             retries=event.retries,
+            cached=event.cached,
         )
 
     def _turn(self, open_turn: _OpenTurn) -> Turn:
@@ -160,5 +182,7 @@ def run_from_events(events: Iterable[ev.Event]) -> Run:
         sub_calls=ended.sub_calls,
         seconds=ended.seconds,
         notes=ended.notes,
+        reused=ended.reused,
+        reused_cost=ended.reused_cost,
         trace=builder.root(),
     )

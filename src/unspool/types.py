@@ -42,6 +42,11 @@ def _plus(a: int | None, b: int | None) -> int | None:
     return a if b is None else a + b
 
 
+def known_sum(a: float | None, b: float | None) -> float | None:
+    """The sum; unknown where one of both is."""
+    return None if a is None or b is None else a + b
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one call or the sum over several. ``None`` where no call reported the figure.
@@ -65,6 +70,31 @@ class Usage:
             _plus(self.cached_tokens, other.cached_tokens),
             _plus(self.reasoning_tokens, other.reasoning_tokens),
             self.calls_unmeasured + other.calls_unmeasured,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLine:
+    """What one model in one role was paid for, over a node and its children. Costs in US dollars.
+
+    ``reused`` and ``reused_cost``: what the replies from the cache had been paid with, before.
+    """
+
+    role: Role
+    model: str
+    usage: Usage
+    cost: float | None
+    reused: Usage = field(default_factory=Usage)
+    reused_cost: float | None = 0.0
+
+    def __add__(self, other: LedgerLine) -> LedgerLine:
+        return LedgerLine(
+            self.role,
+            self.model,
+            self.usage + other.usage,
+            known_sum(self.cost, other.cost),
+            self.reused + other.reused,
+            known_sum(self.reused_cost, other.reused_cost),
         )
 
 
@@ -112,6 +142,7 @@ class SubCall:
     cost: float | None = None  # US dollars
     seconds: float | None = None
     retries: int = 0
+    cached: bool = False  # the reply is from the cache: usage and cost are of when it was paid
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +190,18 @@ class Node:
     reason: str = ""
     turns: tuple[Turn, ...] = ()
     children: tuple[Node, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerLine:
-    """What one model in one role was paid for, over the whole tree. ``cost`` in US dollars."""
-
-    role: Role
-    model: str
-    usage: Usage
-    cost: float | None
+    ledger: tuple[LedgerLine, ...] = ()  # of the node and its children
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One question answered over one context.
 
-    ``answer`` is the submitted value, or the best draft where ``status`` is ``budget`` or
-    ``partial`` (then ``draft`` says where it came from), else ``None``. ``cost`` is ``None`` as
-    soon as the price of one call is not known. ``trace`` is the root node.
+    ``answer`` is the submitted value, or the best draft where ``status`` is ``budget``, ``partial`` or
+    ``cancelled`` (then ``draft`` says where it came from), else ``None``. ``cost`` is ``None`` as
+    soon as the price of one call is not known. ``reused`` and ``reused_cost`` are what the replies that
+    were known had been paid with before; they are in neither ``usage`` nor ``cost``. ``trace`` is the
+    root node.
     """
 
     id: str
@@ -195,6 +219,8 @@ class Run:
     sub_calls: int  # sub-calls of the whole tree, failed ones included
     seconds: float
     notes: tuple[str, ...]
+    reused: Usage
+    reused_cost: float | None
     trace: Node
 
     def __str__(self) -> str:

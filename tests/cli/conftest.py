@@ -28,7 +28,7 @@ def clean_environment(**more: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name in ("PATH", "HOME", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV", "XDG_CACHE_HOME")
+        if name in ("PATH", "HOME", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV", "XDG_CACHE_HOME", "UNSPOOL_RUNS")
     }
     return {**kept, "LANG": "C.UTF-8", **more}
 

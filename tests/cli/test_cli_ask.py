@@ -122,6 +122,11 @@ def test_nothing_piped_is_an_error_that_says_what_to_do(make_cli: MakeCli) -> No
         (["ask", "?", "a.txt", "--nonsense"], "--nonsense"),
         (["ask", "?", "a.txt", "--max-turns", "0"], "--max-turns"),
         (["ask", "?", "a.txt", "--seconds", "-1"], "seconds"),
+        (["ask", "?", "a.txt", "--usd", "-1"], "usd"),
+        (["ask", "?", "a.txt", "--tokens", "-1"], "tokens"),
+        (["ask", "?", "a.txt", "--calls", "-1"], "calls"),
+        (["ask", "?", "a.txt", "--max-depth", "-1"], "--max-depth"),
+        (["ask", "?", "a.txt", "--model", "openai:test-model", "--usd", "1"], "price of openai:test-model"),
         (["ask", "  ", "a.txt"], "QUESTION is empty"),
         (["ask", "?", "a.txt", "--model", "nonsense"], "nonsense"),
         (["frobnicate"], "frobnicate"),
@@ -149,6 +154,34 @@ def test_a_time_limit_is_exit_4_with_nothing_on_stdout_where_there_is_no_draft(m
     done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--seconds", "0.5", "--quiet"))
     assert (done.returncode, done.stdout) == (4, b"")
     assert done.stderr.decode().startswith("budget: ")
+
+
+def test_limits_on_calls_depth_and_tokens_hold(make_cli: MakeCli) -> None:
+    code = "r = llm_query_batched(['a', 'b', 'c'])\nprint(1)\nsubmit([sum(map(bool, r)), budget()['depth']])"
+    cli = make_cli(lambda ask: f"```python\n{code}\n```" if "context" in str(ask.body) else "yes")
+    limits = ("--calls", "2", "--max-depth", "4", "--tokens", "100000")
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), *limits, "--json"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["answer"] == [2, 4]
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--tokens", "50"))
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert "budget: the limit of 50 tokens of the run has no room" in done.stderr.decode()
+
+
+def test_the_cache_survives_the_process_and_its_cost_is_told_apart(make_cli: MakeCli) -> None:
+    code = "r = llm_query_batched(['a', 'b'])\nprint(1)\nsubmit(r)"
+    cli = make_cli(lambda ask: f"```python\n{code}\n```" if "context" in str(ask.body) else "yes")
+    where = {"UNSPOOL_CACHE": str(cli.folder / "cache")}
+    ask = cli.ask("?", cli.file("a.txt", "hello"), "--cache")
+    first = json.loads(cli.run([*ask, "--json"], environment=where).stdout)
+    assert (first["answer"], first["usage"]["calls"], first["reused"]["calls"]) == (["yes", "yes"], 3, 0)
+    second = json.loads(cli.run([*ask, "--json"], environment=where).stdout)
+    assert (second["answer"], second["usage"]["calls"], second["reused"]["calls"]) == (["yes", "yes"], 1, 2)
+    assert (second["cost"], second["reused_cost"]) == (None, None)
+    told = cli.run(ask, environment=where).stderr.decode()
+    assert "2 sub-calls" in told
+    assert "2 replies from the cache, not paid again (cost unknown)" in told
+    assert len(cli.server.asks) == 1 + 2 + 1 + 1
 
 
 def test_prose_for_ever_is_exit_1_with_the_reason(make_cli: MakeCli) -> None:

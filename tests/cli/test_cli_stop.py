@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import time
 from asyncio.subprocess import Process
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from unspool.testing import Behaviour
+from unspool.testing import Ask, Behaviour
 
 from .conftest import LOOK, SECONDS, Cli, MakeCli
 
@@ -117,4 +120,74 @@ async def test_ctrl_c_while_a_cell_spins(make_cli: MakeCli) -> None:
     assert (returncode, out) == (130, ""), err
     assert time.monotonic() - begun < 20
     assert "Traceback" not in err
+    assert [pid for pid in family if running(pid)] == []
+
+
+BATCH = """```python
+import os
+print(len(context))
+result = []
+for n in range(4):
+    result.append(llm_query(f'item {n}'))
+```"""
+
+
+def slow_third(hang: list[int]) -> Callable[[Ask], Behaviour | str]:
+    """The third sub-call hangs as long as ``hang`` holds something."""
+
+    def reply(ask: Ask) -> Behaviour | str:
+        if ask.prompt.startswith("item"):
+            return Behaviour(fault="hang") if hang and ask.prompt == "item 2" else f"<{ask.prompt}>"
+        replies = str(ask.body).count("'assistant'")
+        return BATCH if replies == 0 else "```python\nsubmit(result)\n```"
+
+    return reply
+
+
+async def test_ctrl_c_shows_what_there_is_and_how_to_go_on(make_cli: MakeCli) -> None:
+    hang = [1]
+    cli = make_cli(slow_third(hang))
+    command = cli.ask("?", cli.file("a.txt", "hello"), "--runs", "kept runs")
+    process = await started(cli, command, asks=4)
+    process.send_signal(signal.SIGINT)
+    returncode, out, err = await ended(process)
+    assert (returncode, out) == (130, '["<item 0>", "<item 1>"]\n'), err
+    (words,) = (line.partition("to go on: ")[2] for line in err.splitlines() if "to go on" in line)
+    assert words.startswith("unspool runs resume 2")
+    hang.clear()
+    done = cli.run(cli.command(*shlex.split(words)[1:], "--json"))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["answer"] == [f"<item {n}>" for n in range(4)]
+    assert (told["turns"], told["sub_calls"]) == (2, 4)
+    asked = Counter(ask.prompt for ask in cli.server.asks if ask.prompt.startswith("item"))
+    assert asked == {"item 0": 1, "item 1": 1, "item 2": 2, "item 3": 1}
+    done = cli.run(cli.command("runs", "show", "last", "--runs", "kept runs"))
+    assert done.stdout.decode().endswith('<item 3>"]\n')
+    again = cli.run(cli.command(*shlex.split(words)[1:]))
+    assert again.stdout == b'["<item 0>", "<item 1>", "<item 2>", "<item 3>"]\n'
+    assert len(cli.server.asks) == 7
+
+
+async def test_a_killed_run_is_resumed_with_what_is_piped_in_again(make_cli: MakeCli) -> None:
+    hang = [1]
+    cli = make_cli(slow_third(hang))
+    process = await started(
+        cli, ["sh", "-c", f"printf hello | {shlex.join(cli.ask('?', '--runs', 'kept'))}"], asks=4
+    )
+    family = children_of(process.pid)
+    for pid in family:
+        if b"ask" in (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0"):
+            os.kill(pid, signal.SIGKILL)
+    await ended(process)
+    hang.clear()
+    resume = cli.command("runs", "resume", "last", "--runs", "kept")
+    assert b"interrupted" in cli.run(cli.command("runs", "list", "--runs", "kept")).stdout
+    refused = cli.run(resume, stdin=b"another")
+    assert refused.returncode == 2
+    assert b"not the one" in refused.stderr
+    assert b"Traceback" not in refused.stderr
+    done = cli.run(resume, stdin=b"hello")
+    assert json.loads(done.stdout) == [f"<item {n}>" for n in range(4)], done.stderr
+    assert len(cli.server.asks) == 7
     assert [pid for pid in family if running(pid)] == []

@@ -39,11 +39,11 @@ def replied(cost: float | None = 0.5, node: str = "0") -> ev.Event:
     )  # fmt: skip
 
 
-def call_ended(number: int, error: FailedCall | None = None, cost: float | None = 0.001) -> ev.Event:
+def call_ended(number: int, error: FailedCall | None = None, cost: float | None = 0.001) -> ev.CallEnded:
     return ev.CallEnded(
         node="0", call=number, model="p:small", reply="yes" if error is None else None, error=error, finish="stop",
-        usage=USAGE if error is None else Usage(calls=1, calls_unmeasured=1),
-        cost=cost if error is None else None, seconds=0.1, retries=0,
+        usage=USAGE if error is None else Usage(), cost=cost if error is None else 0.0,
+        seconds=0.1, retries=0,
     )  # fmt: skip
 
 
@@ -95,6 +95,13 @@ def test_a_call_that_failed_leaves_the_cost_known_and_an_unknown_price_does_not(
     assert known.cost == pytest.approx(0.501)
     assert known.usage.input_tokens == 2000
     assert fold(known, call_ended(3, cost=None)).cost is None
+
+
+def test_a_reply_from_the_cache_costs_nothing_now() -> None:
+    before = viewed([started(), TURN, replied(), CELL, BATCH])
+    after = fold(before, replace(call_ended(1), cached=True))
+    assert (after.cost, after.usage) == (before.cost, before.usage)
+    assert after.calls_done == 1
 
 
 def test_a_child_does_not_disturb_what_is_shown_of_the_root() -> None:

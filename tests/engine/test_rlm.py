@@ -128,6 +128,7 @@ async def test_async_tools_run_on_the_callers_loop() -> None:
         ({"max_turns": 0}, "max_turns"),
         ({"max_depth": -1}, "max_depth"),
         ({"cell_seconds": 0}, "cell_seconds"),
+        ({"call_seconds": 0}, "call_seconds"),
         ({"concurrency": 0}, "concurrency"),
         ({"sandbox": "docker-ish"}, "docker-ish"),
         ({"profile": "huge"}, "frontier"),

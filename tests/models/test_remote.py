@@ -11,10 +11,12 @@ from dataclasses import replace
 import pytest
 
 from unspool.errors import ModelError
+from unspool.models import prices
 from unspool.models.calls import Caller
-from unspool.models.protocol import Message, ModelReply, ModelRequest
+from unspool.models.protocol import Message, ModelReply, ModelRequest, Price
 from unspool.models.providers import PROVIDERS, Provider
 from unspool.models.remote import RemoteModel
+from unspool.models.replies import Counts
 from unspool.testing import Ask, Behaviour, FaultyServer
 from unspool.testing.server import Script
 from unspool.types import Usage
@@ -206,6 +208,7 @@ async def test_nobody_listens_there() -> None:
     with pytest.raises(ModelError, match="no connection to openai") as failed:
         await caller.call(ask())
     assert failed.value.kind == "connection"
+    assert not failed.value.unsure
     await caller.close()
 
 
@@ -412,16 +415,59 @@ async def test_a_call_has_its_price_and_the_window_is_known_then() -> None:
     async with FaultyServer([Behaviour("x", usage=usage), Behaviour("x", usage=None)]) as server:
         provider = replace(PROVIDERS["openai"], base_url=server.base_url)
         model = RemoteModel(provider, "gpt-5-mini", key=KEY)
-        before = model.info.window
         reply = await model.complete(ask())
         # A million tokens cost 0.25 read, 0.025 from the cache, and 2 written.
         assert reply.cost == pytest.approx(0.6 * 0.25 + 0.4 * 0.025 + 0.5 * 2)
-        assert (before, model.info.window) == (None, 400_000)
+        assert model.info.window == 400_000
+        assert model.info.price == Price(read=0.25e-6, written=2e-6)
         assert (await model.complete(ask())).cost is None  # no usage, no price
         await model.close()
         unknown = RemoteModel(provider, "no-such-model", key=KEY)
         assert (await unknown.complete(ask())).cost is None
+        assert unknown.info.price is None
         await unknown.close()
+
+
+async def test_a_price_of_ones_own_is_what_a_call_costs() -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 10}
+    async with FaultyServer([Behaviour("x", usage=usage), Behaviour("x", usage=None)]) as server:
+        price = Price(read=1e-6, written=1e-4, call=0.5)
+        model = RemoteModel(PROVIDERS["openai"], "tiny", key=KEY, base_url=server.base_url, price=price)
+        assert (model.info.price, model.info.endpoint) == (price, server.base_url)
+        assert (await model.complete(ask())).cost == pytest.approx(0.502)
+        assert (await model.complete(ask())).cost is None
+        await model.close()
+
+
+def test_the_dearest_tier_is_the_price_before_a_call() -> None:
+    asyncio.run(prices.ready())
+    flat, tiered = prices.price("openai", "gpt-5-mini"), prices.price("google", "gemini-2.5-pro")
+    assert flat is not None
+    assert tiered is not None
+    for size in (1_000, 1_000_000):
+        for service, model, price in (("openai", "gpt-5-mini", flat), ("google", "gemini-2.5-pro", tiered)):
+            cost = prices.cost(service, model, Counts(input=size, output=1_000))
+            assert cost is not None
+            assert cost <= price.read * size + price.written * 1_000 + 1e-9
+    assert prices.price("openai", "no-such-model") is None
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "unsure"),
+    [
+        (Behaviour(status=429), False),
+        (Behaviour(status=500), False),
+        (Behaviour(status=400), False),
+        (Behaviour(fault="cut"), True),
+        (Behaviour(fault="reset"), True),
+        (Behaviour(fault="malformed"), True),
+        (Behaviour(fault="hang"), True),
+    ],
+    ids=lambda b: str(b.fault or b.status) if isinstance(b, Behaviour) else "",
+)
+async def test_a_failure_says_whether_the_work_may_have_been_done(behaviour: Behaviour, unsure: bool) -> None:
+    error, _ = await fails([behaviour], seconds=0.15)
+    assert error.unsure is unsure
 
 
 async def test_a_server_of_this_machine_costs_nothing() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import ask, doctor, models
+from . import ask, doctor, models, resume, runs
 from .terminal import Output
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
+runs.app.command("resume")(resume.resume)
+app.add_typer(runs.app, name="runs", help="List, show, resume, remove the runs that are kept.")
 app.add_typer(models.app, name="models", help="List and pull the models that run on this machine.")
 
 

@@ -6,17 +6,19 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..events import Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
+from .runs import RunsFolder, hint
 from .terminal import Output, complain, is_terminal, safe
 from .view import View, fold
 
 if TYPE_CHECKING:
+    from ..rlm import RLM
     from .display import Display
 
 _STOPPED_BY = {signal.SIGINT: "stopped by Ctrl-C", signal.SIGTERM: "stopped by a TERM signal"}
@@ -46,9 +48,32 @@ def ask(
             min=1, metavar="N", help="Replies of the model at most. [default: 20]", show_default=False
         ),
     ] = 20,
+    max_depth: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False),
+    ] = 1,
+    usd: Annotated[
+        float | None, typer.Option(metavar="X", help="Spend at most X dollars.", show_default=False)
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Read and write at most N tokens.", show_default=False)
+    ] = None,
+    calls: Annotated[
+        int | None, typer.Option(metavar="N", help="Make at most N sub-calls.", show_default=False)
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
     ] = None,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
+    ] = False,
+    runs: RunsFolder = None,
+    no_journal: Annotated[
+        bool, typer.Option("--no-journal", help="Keep nothing of this run: it cannot be resumed.")
+    ] = False,
+    keep_context: Annotated[
+        bool, typer.Option("--keep-context", help="Keep the input with the run: for one that is piped in.")
+    ] = False,
     as_object: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the answer and the figures.")
     ] = False,
@@ -70,28 +95,39 @@ def ask(
         from ..models.discover import resolve_pair
         from ..rlm import RLM
         from .display import make_display
-        from .inputs import read_context
+        from .inputs import read_context, source_names
         from .pulling import shown_progress
 
-        context = read_context(files or ())
-        budget = Budget(seconds=seconds)
+        context, sources = read_context(files or ()), source_names(files or ())
+        budget = Budget(usd=usd, tokens=tokens, calls=calls, seconds=seconds)
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
             root, sub = resolve_pair(model, sub_model, progress=progress)
-        engine = RLM(root, sub_model=sub, max_turns=max_turns, budget=budget)
+        engine = RLM(
+            root,
+            sub_model=sub,
+            max_turns=max_turns,
+            max_depth=max_depth,
+            budget=budget,
+            cache=cache,
+            runs=not no_journal and (runs or True),
+            keep_context=keep_context,
+        )
         display = make_display(quiet=quiet, show_code=show_code)
         try:
-            story = asyncio.run(_follow(engine.stream(question, context), display))
+            story = asyncio.run(follow(engine, engine.stream(question, context, sources=sources), display))
         finally:
             display.close()
             engine.close()
-        code = _deliver(story, as_object=as_object)
+        code = deliver(story, as_object=as_object)
+        if not quiet and not no_journal:
+            hint(story.ended, runs, kept=bool(sources) or keep_context)
     raise typer.Exit(code)
 
 
 @dataclass(slots=True)
-class _Story:
+class Story:
     """A run from its first event to its last; ``stopped`` is the signal that ended it early."""
 
     started: RunStarted | None = None
@@ -99,22 +135,27 @@ class _Story:
     stopped: signal.Signals | None = None
 
 
-async def _follow(events: AsyncIterator[Event], display: Display) -> _Story:
+async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) -> Story:
     """Shows the run while it goes on. Ctrl-C or a TERM cancels it, once and cleanly."""
     import asyncio
 
-    story, view = _Story(), View()
+    story, view = Story(), View()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
     def stop(by: signal.Signals) -> None:
         if story.stopped is None and task is not None:
             story.stopped = by
-            task.cancel()
+            if story.started is not None:
+                engine.cancel(story.started.run)  # its last events are still to come
+            else:
+                task.cancel()
 
     for each in _STOPPED_BY:
         loop.add_signal_handler(each, stop, each)
     try:
         async for event in events:
+            if isinstance(event, RunEnded) and story.stopped is not None:
+                event = replace(event, reason=_STOPPED_BY[story.stopped])
             view = fold(view, event)
             display.add(event)
             if isinstance(event, RunStarted):
@@ -135,7 +176,7 @@ async def _follow(events: AsyncIterator[Event], display: Display) -> _Story:
     return story
 
 
-def _cut_short(view: View, story: _Story) -> RunEnded:
+def _cut_short(view: View, story: Story) -> RunEnded:
     """The end of a run that was stopped from outside, as far as its events tell."""
     return RunEnded(
         run=story.started.run if story.started else "",
@@ -153,7 +194,7 @@ def _cut_short(view: View, story: _Story) -> RunEnded:
     )
 
 
-def _deliver(story: _Story, *, as_object: bool) -> int:
+def deliver(story: Story, *, as_object: bool) -> int:
     """Writes the answer to stdout; returns the exit code."""
     from .plain import as_json, as_text
 
@@ -177,8 +218,9 @@ def _deliver(story: _Story, *, as_object: bool) -> int:
     return TERMINATED if story.stopped == signal.SIGTERM else CODES[ended.status]
 
 
-def _object(story: _Story, ended: RunEnded) -> dict[str, object]:
-    """What --json prints."""
+def _object(story: Story, ended: RunEnded) -> dict[str, object]:
+    """What --json prints; with --cache also what was not paid again."""
+    cache = story.started is not None and story.started.settings.get("cache")
     return {
         "answer": ended.answer,
         "status": ended.status,
@@ -191,4 +233,5 @@ def _object(story: _Story, ended: RunEnded) -> dict[str, object]:
         "usage": asdict(ended.usage),
         "cost": ended.cost,
         "seconds": round(ended.seconds, 3),
+        **({"reused": asdict(ended.reused), "reused_cost": ended.reused_cost} if cache else {}),
     }

@@ -35,6 +35,12 @@ def read_context(files: Sequence[str]) -> str | dict[str, str]:
     return next(iter(texts.values())) if len(texts) == 1 else texts
 
 
+def source_names(files: Sequence[str]) -> tuple[str, ...]:
+    """The files from which the same context can be read again; nothing for what was piped in."""
+    names = tuple(dict.fromkeys(files))
+    return () if STDIN in names else names
+
+
 def _read(name: str) -> str:
     if name != STDIN:
         return read_file(name)

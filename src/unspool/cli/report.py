@@ -137,6 +137,9 @@ def _end(event: ev.RunEnded) -> Iterator[Line]:
     told = (
         f"{event.status} in {duration(event.seconds)}: {amounts}, {tokens(event.usage)}, {money(event.cost)}"
     )
+    if event.reused.calls:
+        old = "1 reply" if event.reused.calls == 1 else f"{event.reused.calls:,} replies"
+        told += f"; {old} from the cache, not paid again ({money(event.reused_cost)})"
     yield Line(kind, told)
 
 

@@ -98,7 +98,7 @@ def _sub_calls(view: View, event: ev.BatchStarted | ev.CallStarted | ev.CallEnde
         case ev.CallStarted():
             return replace(view, calls_all=view.calls_all + 1) if event.batch is None else view
         case ev.CallEnded():
-            if event.reply is not None:  # a call that failed is booked by nobody
+            if event.usage.calls and not event.cached:  # what had no reply, or an old one, costs nothing
                 view = _paid(view, event.usage, event.cost)
             failed = view.calls_failed + (event.error is not None)
             return replace(view, calls_done=view.calls_done + 1, calls_failed=failed)

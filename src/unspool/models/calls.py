@@ -5,7 +5,8 @@ failed for good. What may help is sent again (408, 409, 429, 5xx, a lost connect
 with a growing, jittered wait; where the server says how long to wait, that long. A prompt that
 cannot fit the model's window is refused before it is sent. A reply without text or code is asked
 for once more, then is the error ``empty``. ``reply.seconds`` runs from the first send to the reply,
-waits included, without the time in the queue; ``reply.usage`` counts every attempt that was paid.
+waits included, without the time in the queue; ``reply.usage`` counts every attempt that was paid. A
+:class:`Payer` is asked before each send, and told after it.
 
 >>> import asyncio
 >>> from unspool.models.protocol import Message, ModelRequest
@@ -19,13 +20,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterable, Callable
+from collections import Counter
+from collections.abc import AsyncIterable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from time import perf_counter
+from typing import Protocol
 
 from ..errors import ModelError
-from ..types import Finish
+from ..types import FailureKind, Finish, Usage, known_sum
 from .gate import Gate
 from .protocol import Model, ModelInfo, ModelReply, ModelRequest
 
@@ -34,11 +37,32 @@ LONGEST_WAIT = 120.0  # a server that asks for a longer pause than this has fail
 NO_SECOND_TRY: frozenset[Finish] = frozenset({"length", "filter"})
 
 
+class Payer(Protocol):
+    """Who pays for a call: after each ``reserve`` comes one of the other three, or nothing was sent."""
+
+    async def reserve(self, request: ModelRequest, info: ModelInfo) -> ModelRequest:
+        """Before a send. Gives the request to send, or raises where it may not be sent."""
+        ...
+
+    def served(self, usage: Usage, cost: float | None) -> None:
+        """A reply came."""
+        ...
+
+    def refused(self) -> None:
+        """The server did not do it."""
+        ...
+
+    def lost(self) -> None:
+        """No whole reply came, and it may have been done."""
+        ...
+
+
 class Caller:
     """Calls one model. Share one between all users of the model, so that the limit holds.
 
     ``timeout`` (seconds) cuts each attempt, as ``request.timeout`` does; the smaller counts.
-    ``attempts`` counts all sends of a call. ``backoff`` is the first wait in seconds; it doubles.
+    ``attempts`` is how often a call that fails is sent; twice as often where the server asks to come
+    later (429), about half as often where it hangs. ``backoff`` is the first wait in seconds; it doubles.
     """
 
     def __init__(
@@ -47,7 +71,7 @@ class Caller:
         *,
         concurrency: int = 32,
         timeout: float | None = None,
-        attempts: int = 4,
+        attempts: int = 6,
         backoff: float = 0.5,
     ) -> None:
         if concurrency < 1 or attempts < 1:
@@ -65,20 +89,41 @@ class Caller:
     async def close(self) -> None:
         await self.model.close()
 
-    async def call(self, request: ModelRequest) -> ModelReply:
+    async def call(self, request: ModelRequest, payer: Payer | None = None) -> ModelReply:
         refuse_too_long(request, self.model.info)
-        gate = self.gate
-        await gate.enter()
-        started = perf_counter()
-        try:
-            reply, retries = await self._reliably(request)
-            if not reply.text.strip() and not reply.code:
-                reply, retries = await self._not_empty(request, reply, retries)
-        finally:
-            gate.leave()
-        return replace(reply, seconds=perf_counter() - started, retries=retries)
+        clock = _Clock()
+        reply, retries = await self._reliably(request, payer, clock)
+        if not reply.text.strip() and not reply.code:
+            reply, retries = await self._not_empty(request, payer, clock, reply, retries)
+        return replace(reply, seconds=clock.seconds(), retries=retries)
 
-    async def _send(self, request: ModelRequest) -> ModelReply:
+    async def _send(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
+        """Sends it once, when its turn has come: a call that waits for its next try is in nobody's way."""
+        await self.gate.enter()
+        try:
+            clock.start()
+            if payer is None:
+                return await self._in_time(request)
+            return await self._paid(await payer.reserve(request, self.model.info), payer)
+        finally:
+            self.gate.leave()
+
+    async def _paid(self, request: ModelRequest, payer: Payer) -> ModelReply:
+        try:
+            reply = await self._in_time(request)
+        except ModelError as error:
+            if error.unsure:
+                payer.lost()
+            else:
+                payer.refused()
+            raise
+        except BaseException:  # cancelled, or a bug of the model: it was sent
+            payer.lost()
+            raise
+        payer.served(reply.usage, reply.cost)
+        return reply
+
+    async def _in_time(self, request: ModelRequest) -> ModelReply:
         seconds = request.timeout if self._timeout is None else min(request.timeout, self._timeout)
         try:
             async with asyncio.timeout(seconds):
@@ -89,10 +134,12 @@ class Caller:
         self.gate.went_well()
         return reply
 
-    async def _reliably(self, request: ModelRequest) -> tuple[ModelReply, int]:
+    async def _reliably(
+        self, request: ModelRequest, payer: Payer | None, clock: _Clock
+    ) -> tuple[ModelReply, int]:
         """A reply and how many retries it took."""
         try:
-            return await self._send(request), 0
+            return await self._send(request, payer, clock), 0
         except ModelError as error:
             if self._attempts == 1 or not _may_help(error):
                 raise
@@ -100,43 +147,75 @@ class Caller:
         # Only now does stamina come in: the way of a call that goes well stays short. Its first
         # attempt is the one that failed.
         retries = -1
-        async for attempt in _attempts(self._wait_before_retry, self._attempts, self._backoff):
+        patience = _Patience(self.gate, self._attempts)
+        async for attempt in _attempts(patience, self._attempts * 3, self._backoff):
             with attempt:
                 retries += 1
                 if retries == 0:
                     raise first
-                await self.gate.resumed()
-                return await self._send(request), retries
+                return await self._send(request, payer, clock), retries
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _wait_before_retry(self, error: Exception) -> bool | float:
-        """stamina's hook: False gives up, a number is the wait, True leaves the wait to it."""
-        if not isinstance(error, ModelError) or not _may_help(error):
-            return False
-        if error.kind == "rate_limit":
-            self.gate.pushed_back(error.retry_after)
-        return True if error.retry_after is None else error.retry_after
-
     async def _not_empty(
-        self, request: ModelRequest, empty: ModelReply, retries: int
+        self, request: ModelRequest, payer: Payer | None, clock: _Clock, empty: ModelReply, retries: int
     ) -> tuple[ModelReply, int]:
         """Ask once more where that may help; raise where the reply stays empty."""
         spent, cost = empty.usage, empty.cost
         if empty.finish not in NO_SECOND_TRY and self._attempts > 1:
             try:
-                second, more = await self._reliably(request)
+                second, more = await self._reliably(request, payer, clock)
             except ModelError as error:
                 if error.usage is None:
                     error.usage, error.cost = spent, cost
                 else:
-                    error.usage, error.cost = error.usage + spent, _sum(error.cost, cost)
+                    error.usage, error.cost = error.usage + spent, known_sum(error.cost, cost)
                 raise
-            spent, cost = spent + second.usage, _sum(cost, second.cost)
+            spent, cost = spent + second.usage, known_sum(cost, second.cost)
             if second.text.strip() or second.code:
                 return replace(second, usage=spent, cost=cost), retries + 1 + more
             empty = second
         name = self.model.info.name
         raise ModelError("empty", _why_empty(name, empty), model=name, usage=spent, cost=cost)
+
+
+class _Clock:
+    """The time since the first send of a call."""
+
+    def __init__(self) -> None:
+        self._started = 0.0
+
+    def start(self) -> None:
+        self._started = self._started or perf_counter()
+
+    def seconds(self) -> float:
+        return perf_counter() - self._started
+
+
+class _Patience:
+    """How long one call is tried. Called by stamina with each error: False gives up, a number is the wait.
+
+    A server that says "later" is believed longer than one that fails, and one that hangs less long.
+    """
+
+    def __init__(self, gate: Gate, attempts: int) -> None:
+        self._gate = gate
+        self._most: Mapping[FailureKind, int] = {
+            "rate_limit": 2 * attempts,
+            "timeout": max(2, attempts // 2 + 1),
+        }
+        self._attempts = attempts
+        self._seen: Counter[FailureKind] = Counter()
+
+    def __call__(self, error: Exception) -> bool | float:
+        if not isinstance(error, ModelError) or not _may_help(error):
+            return False
+        self._seen[error.kind] += 1
+        if error.kind == "rate_limit":
+            self._gate.pushed_back(error.retry_after)
+        failed = self._seen.total() - self._seen["rate_limit"]
+        if failed >= self._attempts or self._seen[error.kind] >= self._most.get(error.kind, self._attempts):
+            return False
+        return True if error.retry_after is None else error.retry_after
 
 
 def refuse_too_long(request: ModelRequest, info: ModelInfo) -> None:
@@ -168,10 +247,6 @@ def _why_empty(name: str, reply: ModelReply) -> str:
     if reply.finish == "length":
         return f"{name} reached its limit of tokens before any text{thought}: raise max_tokens"
     return f"{name} returned an empty reply{thought}"
-
-
-def _sum(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a + b
 
 
 def _attempts(

@@ -57,7 +57,18 @@ def translate(error: LM15Error, provider: Provider, name: str, key: str | None) 
     """The typed error for what went wrong with one call."""
     said = scrub(_first_paragraph(error), key)
     kind, message, retryable = _sort(error, said, provider, name)
-    return ModelError(kind, message, model=name, retry_after=error.retry_after, retryable=retryable)
+    # What never got through was not worked on; what was read in part, or cannot be read, was.
+    answered = error.status is not None and error.status < 400  # with what cannot be read
+    unsure = True if answered else False if _never_sent(error) else None
+    return ModelError(
+        kind, message, model=name, retry_after=error.retry_after, retryable=retryable, unsure=unsure
+    )
+
+
+def _never_sent(error: LM15Error) -> bool:
+    from lm15.transports import ConnectError, ConnectTimeout
+
+    return isinstance(error.__cause__, ConnectError | ConnectTimeout)
 
 
 def _sort(error: LM15Error, said: str, provider: Provider, name: str) -> tuple[FailureKind, str, bool | None]:

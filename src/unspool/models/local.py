@@ -25,7 +25,7 @@ from .adapters import preload
 from .catalog import FILES, find, known, models_dir
 from .local_process import LocalServer, Served, Settings, require_llama_cpp
 from .prefixes import Prefixes
-from .protocol import Message, ModelInfo, ModelReply, ModelRequest
+from .protocol import FREE, Message, ModelInfo, ModelReply, ModelRequest
 from .providers import Provider
 from .remote import RemoteModel
 
@@ -61,7 +61,9 @@ class LocalModel:
         shown = name.removeprefix("local:") or self._path.stem
         if path is None:
             shown = known(name).name
-        self._info = ModelInfo(f"local:{shown}", "small", window, max_output=window, parallel=slots)
+        self._info = ModelInfo(
+            f"local:{shown}", "small", window, max_output=window, parallel=slots, price=FREE
+        )
         states = models_dir(cache) / "states"
         self._settings = Settings(str(self._path), window, slots, threads or cores, CACHE_MIB, str(states))
         self._states = states
@@ -121,7 +123,7 @@ class LocalModel:
                 self._info.name,
                 key=served.key,
                 base_url=f"{served.url}/v1",
-                cost=0.0,
+                price=FREE,
                 name=self._info.name,
             )
             old, self._remote = self._remote, (served.start, remote)

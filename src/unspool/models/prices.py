@@ -18,9 +18,16 @@ import asyncio
 import logging
 import threading
 from concurrent.futures import Future
+from datetime import UTC, datetime
+from decimal import Decimal
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from .protocol import Price
 from .replies import Counts
+
+if TYPE_CHECKING:
+    from genai_prices.types import TieredPrices
 
 log = logging.getLogger("unspool.models")
 
@@ -45,6 +52,11 @@ async def ready() -> None:
     if not loading.done():
         # Shielded: a caller that is cancelled must not cancel the future that all share.
         await asyncio.shield(asyncio.wrap_future(loading))
+
+
+def loaded() -> bool:
+    """Whether the list is read."""
+    return _loading is not None and _loading.done()
 
 
 def cost(provider: str, model: str, counts: Counts) -> float | None:
@@ -80,6 +92,34 @@ def window(provider: str, model: str) -> int | None:
         return get_snapshot().find_provider_model(model, None, provider, None)[1].context_window
     except LookupError:
         return None
+
+
+@lru_cache(maxsize=256)
+def price(provider: str, model: str) -> Price | None:
+    """The most that a token of this model costs, its dearest tier. After ``ready``."""
+    if _broken:
+        return None
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        listed = get_snapshot().find_provider_model(model, None, provider, None)[1]
+        rates = listed.get_prices(datetime.now(UTC))
+    except LookupError:
+        return None
+    read, written = _dearest(rates.input_mtok), _dearest(rates.output_mtok)
+    if read is None or written is None:
+        return None
+    # What is written to the provider's cache may cost more than what is read.
+    read = max(read, _dearest(rates.cache_write_mtok) or 0.0)
+    written = max(written, _dearest(rates.output_reasoning_mtok) or 0.0)
+    return Price(read / 1e6, written / 1e6, (_dearest(rates.requests_kcount) or 0.0) / 1e3)
+
+
+def _dearest(rate: Decimal | TieredPrices | None) -> float | None:
+    """Dollars for a million tokens, whichever tier the prompt falls into."""
+    if rate is None:
+        return None
+    return float(rate if isinstance(rate, Decimal) else max([rate.base, *(t.price for t in rate.tiers)]))
 
 
 def _read(loading: Future[None]) -> None:

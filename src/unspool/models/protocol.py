@@ -68,14 +68,40 @@ class ModelReply:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """The most that a model costs, in US dollars: for each token read, each written, and each call.
+
+    It bounds what a call may cost; what it did cost is in its reply.
+    """
+
+    read: float = 0.0
+    written: float = 0.0
+    call: float = 0.0
+
+    def of(self, usage: Usage) -> float | None:
+        """What this usage costs; unknown where it has a price and is not reported."""
+        total = self.call * usage.calls
+        for rate, tokens in ((self.read, usage.input_tokens), (self.written, usage.output_tokens)):
+            if rate and tokens is None:
+                return None
+            total += rate * (tokens or 0)
+        return total
+
+
+FREE = Price()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model before it is called. Sizes in tokens."""
+    """What is known of a model before it is called. Sizes in tokens; an unknown price is ``None``."""
 
     name: str  # "provider:model", the name used in settings, events and the REPL
     profile: str = "frontier"  # the prompts that suit it
     window: int | None = None
     max_output: int | None = None
     parallel: int | None = None  # requests it serves at once, where that is fixed (local slots)
+    price: Price | None = None
+    endpoint: str | None = None  # where it is served, if that is not the provider's own address
 
 
 class Model(Protocol):

@@ -4,7 +4,7 @@ Contract: implements :class:`unspool.models.protocol.Model`. One pool of connect
 loop it is used on. A cancelled call closes its connection. Thinking is kept out of the text, code
 that came as a tool call is in ``code``, usage is counted once. A parameter that the server says it
 does not take is left out from then on. Cost is ``None`` where the price is not known, and 0.0 on a
-server of this machine.
+server of this machine. ``info`` has window and price once the list of prices is read.
 
 >>> from unspool.models.providers import PROVIDERS
 >>> model = RemoteModel(PROVIDERS["openai"], "gpt-5-mini", key="not a key")
@@ -27,7 +27,7 @@ from ..errors import ModelError
 from . import prices
 from .adapters import OPTIONAL, counts_of, open_adapter, read_reply, to_lm15, wants
 from .failures import no_key, refused_parameter, translate
-from .protocol import ModelInfo, ModelReply, ModelRequest
+from .protocol import FREE, ModelInfo, ModelReply, ModelRequest, Price
 from .providers import Provider
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class RemoteModel:
     """One model of one provider.
 
     ``base_url`` sends the calls to another server that speaks the same wire. ``extra`` holds
-    fields for the body of each request. ``cost``: what a call is said to have cost; ``None`` looks
-    it up.
+    fields for the body of each request. ``price``: what its tokens cost; ``None`` looks it up for the
+    provider's own address, and is free for a server of this machine.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class RemoteModel:
         profile: str = "frontier",
         window: int | None = None,
         parallel: int | None = None,
-        cost: float | None = None,
+        price: Price | None = None,
         extra: Mapping[str, object] | None = None,
         name: str | None = None,
     ) -> None:
@@ -68,11 +68,17 @@ class RemoteModel:
         self._key = key
         self._base_url = base_url or provider.base_url
         self._elsewhere = self._base_url != provider.base_url
-        self._cost = 0.0 if cost is None and provider.here else cost
+        price = FREE if price is None and provider.here else price
         self._extra = dict(extra or {})
         self._info = ModelInfo(
-            name or f"{provider.name}:{model}", profile=profile, window=window, parallel=parallel
+            name or f"{provider.name}:{model}",
+            profile=profile,
+            window=window,
+            parallel=parallel,
+            price=price,
+            endpoint=self._base_url if self._elsewhere and name is None else None,
         )
+        self._listed = price is None and provider.prices is not None and not self._elsewhere
         self._refused: set[str] = set()
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncBaseProviderLM] = (
             WeakKeyDictionary()
@@ -80,6 +86,15 @@ class RemoteModel:
 
     @property
     def info(self) -> ModelInfo:
+        """Window and price are there once the list of prices is read, see :mod:`.prices`."""
+        if self._listed and self._info.price is None and prices.loaded():
+            service = self._provider.prices
+            assert service is not None
+            self._info = replace(
+                self._info,
+                window=self._info.window or prices.window(service, self._model),
+                price=prices.price(service, self._model),
+            )
         return self._info
 
     @property
@@ -91,7 +106,7 @@ class RemoteModel:
         """One call. ``extra`` is added to the body of this one."""
         if self._key is None and self._provider.keys and not self._elsewhere:
             raise no_key(self._provider, self._info.name)
-        if self._priced:
+        if self._listed:
             prices.load()
         started = perf_counter()
         try:
@@ -100,9 +115,11 @@ class RemoteModel:
             if error.kind != "unknown_model":
                 raise
             raise await self._with_known_names(error) from None
-        reply = replace(read_reply(response, self._provider, request.choices), cost=self._cost)
-        if self._priced:
+        reply = read_reply(response, self._provider, request.choices)
+        if self._listed:
             reply = await self._with_price(reply, response)
+        elif self._info.price is not None:
+            reply = replace(reply, cost=self._info.price.of(reply.usage))
         return replace(reply, seconds=perf_counter() - started)
 
     async def list_models(self) -> tuple[str, ...]:
@@ -160,10 +177,6 @@ class RemoteModel:
             message += f" and {others} more"
         return ModelError("unknown_model", message, model=self._info.name)
 
-    @property
-    def _priced(self) -> bool:
-        return self._cost is None and self._provider.prices is not None and not self._elsewhere
-
     async def _ask(self, request: ModelRequest, extra: Mapping[str, object]) -> Response:
         """Send it; leave out what the server does not take, and send it again."""
         while True:
@@ -198,14 +211,13 @@ class RemoteModel:
             "server",
             f"{self._provider.name} sent a reply that cannot be read: {why[:300]}",
             model=self._info.name,
+            unsure=True,
         )
 
     async def _with_price(self, reply: ModelReply, response: Response) -> ModelReply:
         await prices.ready()
         service = self._provider.prices
         assert service is not None
-        if self._info.window is None:
-            self._info = replace(self._info, window=prices.window(service, self._model))
         counts = replace(
             counts_of(response), input=reply.usage.input_tokens, output=reply.usage.output_tokens
         )

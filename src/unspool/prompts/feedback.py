@@ -1,6 +1,6 @@
 """What a turn's outcome looks like to the model: one message, append-only.
 
->>> print(turn_message([Shown(1, "print(2)", CellResult("ok", "2\\n", printed=2))], hints=(), left=5))
+>>> print(turn_message([Shown(1, "print(2)", CellResult("ok", "2\\n", printed=2))], hints=()))
 [cell 1] printed:
 2
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..sandbox.protocol import CellResult
 
 NO_OUTPUT = "ran, nothing was printed. Print what you need to see."
+LAST_TURN = "This is the last turn: call submit(value) now with the best answer you have."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,10 @@ def _cell(shown: Shown) -> str:
     return "\n".join(lines)
 
 
-def turn_message(cells: Sequence[Shown], *, hints: Sequence[str], left: int, nudge: str = "") -> str:
-    """The user message that follows a turn. ``left`` is the number of turns that remain."""
+def turn_message(cells: Sequence[Shown], *, hints: Sequence[str], nudge: str = "") -> str:
+    """The user message that follows a turn."""
     parts = [_cell(shown) for shown in cells]
     parts += hints
-    if left == 1:
-        parts.append("This is the last turn: call submit(value) now with the best answer you have.")
     if nudge:
         parts.append(nudge)
     return "\n\n".join(parts)

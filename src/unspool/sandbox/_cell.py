@@ -23,6 +23,7 @@ from .worker import FailedCall as WorkersFailedCall
 from .worker import Frame, FrameReader, ProtocolError, pack
 
 GRACE = 0.5  # between an interrupt and a kill
+HURRY = 0.1  # the same where the cell is cancelled: its run is over, and may have a time to keep
 ROLL_BACK = 5.0  # for the checkpoint to take over
 ENDING = 1.0  # for a cell to end after its answer was accepted
 MAX_CALLS = 512  # open at once; further ones wait in the socket
@@ -116,7 +117,7 @@ class CellRun:
             self.on_lost(self._node.lost)
         try:
             await self._until_limit(seconds)
-            await self._stop()
+            await self._stop(GRACE)
         except asyncio.CancelledError:
             await self._stop_for_good()
             raise
@@ -152,12 +153,12 @@ class CellRun:
         if not self._wake.done():
             self._wake.set_result(None)
 
-    async def _stop(self) -> None:
+    async def _stop(self, grace: float) -> None:
         """Interrupt, then kill, then give the node up; at once where the cell is over."""
         if not self._over:
             self.end.interrupted = True
             self._node.order("I", self._number)
-            await self._wait_over(GRACE)
+            await self._wait_over(grace)
         if not self._over:
             self.end.killed = True
             self._node.order("K", self._number)
@@ -173,7 +174,7 @@ class CellRun:
     async def _stop_for_good(self) -> None:
         """The same in a task of its own, so that a second cancellation does not leave the cell running."""
         self._cancel_calls()
-        stopping = self._loop.create_task(self._stop())
+        stopping = self._loop.create_task(self._stop(HURRY))
         while not stopping.done():
             try:
                 await asyncio.shield(stopping)

@@ -59,10 +59,17 @@ class NodeProcesses:
         reader = FrameReader(max_header=_SMALL_FRAME, max_body=_SMALL_FRAME)
         self._control = FrameChannel(control, reader, self._on_frame, self._on_control_lost)
         self._orders = PacketChannel(orders, self._on_packet)
-        self._control.send(pack("open", [list(spec.tools), list(spec.imports)], shown=spec.shown))
+        values = [list(spec.tools), list(spec.imports), spec.seed]
+        self._control.send(pack("open", values, shown=spec.shown))
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 frame = await self._opened
+        except asyncio.CancelledError:
+            # A zygote that is not warm yet may take seconds for it. The sockets are gone: so is the node,
+            # as soon as it is there.
+            self._control.close()
+            self._orders.close()
+            raise
         except BaseException as error:
             await self.close()
             if isinstance(error, TimeoutError):

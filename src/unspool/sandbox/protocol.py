@@ -65,6 +65,7 @@ class ReplSpec:
 
     ``shown`` is the number of characters of a cell's output that are kept (about two thirds from
     its head, the rest from its tail). ``memory`` is in bytes; ``None`` is half of what is free.
+    ``seed`` is of the random numbers (``random``, the legacy ones of numpy); ``None`` is another each time.
     """
 
     context: object
@@ -72,6 +73,7 @@ class ReplSpec:
     imports: tuple[str, ...] = ()  # import statements run before the first cell, e.g. "import re"
     memory: int | None = None
     shown: int = 8_000
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1697,6 +1697,16 @@ def rehearse() -> None:
     FrameReader().feed(pack("ready"))
 
 
+def reseed(seed: int) -> None:
+    """A node that is resumed draws the same random numbers again."""
+    import random  # the zygote has it, in a way that keeps a seed through forks
+
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed & 0xFFFFFFFF)
+
+
 class Worker:
     """The life of a worker: it waits for cells, and forks a checkpoint of itself before each."""
 
@@ -1724,7 +1734,9 @@ class Worker:
         """Opens the REPL and runs cells until the host goes. ``load`` makes the context."""
         frame, _ = self._next_order()
         shown = frame.number("shown", 1 << 24)
-        tools, imports = cast("list[list[str]]", frame.values)
+        tools, imports, seed = cast("tuple[list[str], list[str], int | None]", frame.values)
+        if seed is not None:
+            reseed(seed)
         screen = Screen(shown)
         screen.attach()
         reserve = Reserve()

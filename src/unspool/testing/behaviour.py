@@ -86,7 +86,7 @@ def render(behaviour: Behaviour, ask: Ask) -> bytes:
         "choices": [{"index": 0, "message": _message(behaviour), "finish_reason": _finish(behaviour)}],
         **behaviour.extra,
     }
-    usage = _usage(behaviour, ask)
+    usage = usage_of(behaviour, ask)
     if usage is not None:
         body["usage"] = usage
     return json.dumps(body).encode()
@@ -112,7 +112,8 @@ def _message(behaviour: Behaviour) -> dict[str, object]:
     return message
 
 
-def _usage(behaviour: Behaviour, ask: Ask) -> Mapping[str, object] | None:
+def usage_of(behaviour: Behaviour, ask: Ask) -> Mapping[str, object] | None:
+    """What the reply reports."""
     if behaviour.usage != "estimate":
         return behaviour.usage
     messages = ask.body.get("messages")
@@ -137,6 +138,6 @@ def _stream(behaviour: Behaviour, ask: Ask) -> bytes:
         {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
     ]
     end = {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": behaviour.finish}]}
-    usage = _usage(behaviour, ask)
+    usage = usage_of(behaviour, ask)
     chunks += [end] if usage is None else [end, {**head, "choices": [], "usage": usage}]
     return b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in chunks) + b"data: [DONE]\n\n"

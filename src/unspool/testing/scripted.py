@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from ..errors import ModelError
-from ..models.protocol import Message, ModelInfo, ModelReply, ModelRequest
+from ..models.protocol import Message, ModelInfo, ModelReply, ModelRequest, Price
 from ..types import Usage
 
 Scripted = str | ModelReply | BaseException
@@ -35,7 +35,8 @@ class ScriptedModel:
 
     ``replies`` is a list of texts, :class:`ModelReply` or exceptions, used up in order, or a
     function of the messages (plain or async). ``usage`` is what each reply reports: ``"estimate"``
-    counts a token for four characters, ``None`` is a provider that reports nothing.
+    counts a token for four characters, ``None`` is a provider that reports nothing. ``cost``: of each
+    reply in US dollars, a :class:`Price` that it is counted with, or ``None`` for an unknown one.
     """
 
     def __init__(
@@ -48,16 +49,16 @@ class ScriptedModel:
         window: int | None = None,
         parallel: int | None = None,
         usage: Usage | Literal["estimate"] | None = "estimate",
-        cost: float | None = 0.0,
+        cost: float | Price | None = 0.0,
     ) -> None:
         if isinstance(replies, str):
             raise TypeError("replies is a list of texts or a function; for one text pass [text]")
         self._function: ReplyFunction | None = replies if callable(replies) else None
         self._replies: tuple[Scripted, ...] = () if callable(replies) else tuple(replies)
-        self._info = ModelInfo(name, profile=profile, window=window, parallel=parallel)
+        price = cost if cost is None or isinstance(cost, Price) else Price(call=cost)
+        self._info = ModelInfo(name, profile=profile, window=window, parallel=parallel, price=price)
         self._latency = latency
         self._usage = usage
-        self._cost = cost
         self._open = 0
         self._used = 0
         self.requests: list[ModelRequest] = []
@@ -122,4 +123,6 @@ class ScriptedModel:
                 input_tokens=-(-read // _CHARACTERS_PER_TOKEN),
                 output_tokens=-(-len(text) // _CHARACTERS_PER_TOKEN),
             )
-        return ModelReply(text, "stop", usage, self._info.name, cost=self._cost, seconds=self._latency)
+        price = self._info.price
+        cost = None if price is None else price.of(usage)
+        return ModelReply(text, "stop", usage, self._info.name, cost=cost, seconds=self._latency)

@@ -3,7 +3,9 @@
 Contract: it runs in a thread of its own, so that the tested code may use any event loop, or none.
 It serves ``/v1/chat/completions`` and ``/v1/models``. ``asks`` holds what came, in order;
 ``peak`` is the most requests that were open at once; ``cancelled`` counts clients that went away
-before they had their reply. A script that is a list goes on with its last entry when it runs out.
+before they had their reply. ``served`` is the server's own account: the usage it reported in whole
+replies, by the model that was asked for; ``cut`` is the same for replies that it cut off. A script
+that is a list goes on with its last entry when it runs out.
 
 >>> from urllib.request import urlopen
 >>> with FaultyServer(["hello"], models=("tiny",)) as server:
@@ -18,12 +20,13 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self, cast
 
-from .behaviour import Ask, Behaviour, render
+from ..types import Usage
+from .behaviour import Ask, Behaviour, render, usage_of
 
 Script = Sequence[Behaviour | str] | Callable[[Ask], Behaviour | str]
 
@@ -59,6 +62,8 @@ class FaultyServer:
         self.peak = 0
         self.cancelled = 0
         self.connections = 0
+        self.served: dict[str, Usage] = {}
+        self.cut: dict[str, Usage] = {}
 
     @property
     def port(self) -> int:
@@ -183,6 +188,18 @@ class FaultyServer:
     def ended(self) -> None:
         self._open -= 1
 
+    def count(self, behaviour: Behaviour, ask: Ask) -> None:
+        """Enters a reply into the server's account."""
+        if behaviour.status >= 400 or behaviour.fault == "reset":
+            return
+        reported = usage_of(behaviour, ask)
+        usage = Usage(1, calls_unmeasured=1)
+        if reported is not None:
+            usage = Usage(1, _number(reported, "prompt_tokens"), _number(reported, "completion_tokens"))
+        account = self.served if behaviour.fault is None else self.cut
+        model = str(ask.body.get("model", ""))
+        account[model] = account.get(model, Usage()) + usage
+
 
 class _Connection(asyncio.Protocol):
     """One client connection: requests one after the other, kept alive between them."""
@@ -247,6 +264,7 @@ class _Connection(asyncio.Protocol):
     def _finish(self, behaviour: Behaviour, ask: Ask) -> None:
         self._waiting = False
         self._server.ended()
+        self._server.count(behaviour, ask)
         assert self._transport is not None
         if behaviour.fault == "reset":
             self._transport.abort()
@@ -268,6 +286,11 @@ class _Connection(asyncio.Protocol):
         self._transport.write(head + (body[: len(body) // 2] if cut else body))
         if cut:
             self._transport.close()
+
+
+def _number(reported: Mapping[str, object], name: str) -> int | None:
+    value = reported.get(name)
+    return value if isinstance(value, int) else None
 
 
 def _phrase(status: int) -> str:

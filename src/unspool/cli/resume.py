@@ -1,0 +1,119 @@
+"""``unspool runs resume``: goes on with a run that was stopped."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .exits import errors_as_exits
+from .runs import RunName, RunsFolder, find_run, hint
+from .terminal import is_terminal
+
+if TYPE_CHECKING:
+    from ..events import RunStarted
+    from ..rlm import RLM
+
+
+def resume(
+    run: RunName,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="The input again; default: as it was kept, from the files it came from, or piped in.",
+            show_default=False,
+        ),
+    ] = None,
+    runs: RunsFolder = None,
+    go_on: Annotated[
+        bool,
+        typer.Option("--continue", help="Where the run goes another way than it went, go on from there."),
+    ] = False,
+    max_turns: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Replies of the model at most; default: as before."),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Stop after this time, what has passed included.", show_default=False),
+    ] = None,
+    as_object: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with the answer and the figures.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    show_code: Annotated[
+        bool, typer.Option("--show-code", help="Keep the code and its output on the screen.")
+    ] = False,
+) -> None:
+    """Go on with a run: what was paid for is not asked again.
+
+    Exit codes as of unspool ask.
+    """
+    with errors_as_exits():
+        import asyncio
+
+        from ..journal import Journal
+        from ..resume import Past
+        from .ask import deliver, follow
+        from .display import make_display
+
+        journal = Journal(runs)
+        name = find_run(journal, run)
+        started = Past.of(name, journal.read(name)).started
+        context = _context(files, started)
+        engine = _engine(started, runs, max_turns=max_turns, seconds=seconds)
+        display = make_display(quiet=quiet, show_code=show_code)
+        try:
+            events = engine.stream_resume(name, context, diverged="continue" if go_on else "stop")
+            story = asyncio.run(follow(engine, events, display))
+        finally:
+            display.close()
+            engine.close()
+        code = deliver(story, as_object=as_object)
+        if not quiet:
+            hint(story.ended, runs)
+    raise typer.Exit(code)
+
+
+def _context(files: list[str] | None, started: RunStarted) -> object:
+    """The input as it is given, or None where the run knows where it is."""
+    from .inputs import read_context
+
+    if files:
+        return read_context(files)
+    known = started.kept is not None or started.sources
+    piped = sys.stdin is not None and not is_terminal(sys.stdin)
+    return read_context(()) if piped and not known else None
+
+
+def _engine(started: RunStarted, runs: Path | None, *, max_turns: int | None, seconds: float | None) -> RLM:
+    """An engine with the settings that the run began with."""
+    from ..budget import Budget
+    from ..models.discover import resolve_pair
+    from ..rlm import RLM
+
+    then = dict(started.settings)
+    limits = {name: then[name] for name in (f.name for f in fields(Budget)) if then.get(name) is not None}
+    if seconds is not None:
+        limits["seconds"] = seconds
+    same = {
+        name: then[name]
+        for name in ("max_turns", "max_depth", "cell_seconds", "cell_memory", "concurrency")
+        if then.get(name) is not None
+    }
+    if max_turns is not None:
+        same["max_turns"] = max_turns
+    root, sub = resolve_pair(started.model, started.sub_model)
+    return RLM(
+        root,
+        sub_model=sub,
+        budget=Budget(**limits),  # type: ignore[arg-type]
+        profile=started.profile,
+        sandbox="none" if then.get("sandbox") == "none" else "process",
+        runs=runs or True,
+        **same,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,197 @@
+"""``unspool runs``: the runs that are kept, and what can be done with them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .exits import errors_as_exits
+from .terminal import Output, complain, safe
+
+if TYPE_CHECKING:
+    from ..events import Event, RunEnded
+    from ..journal import Journal
+    from ..run_index import RunRow
+
+app = typer.Typer(no_args_is_help=True)
+
+LAST = "last"
+RunsFolder = Annotated[
+    Path | None,
+    typer.Option("--runs", metavar="DIR", help="The folder of the runs; default: the platform's for data."),
+]
+RunName = Annotated[
+    str, typer.Argument(metavar="ID", help='As in the list, its start, or "last".', show_default=False)
+]
+
+
+def find_run(journal: Journal, name: str) -> str:
+    """The id that a person means: whole, its start, or the last run."""
+    from ..errors import JournalError
+
+    runs = journal.runs()
+    if name == LAST and runs:
+        return runs[-1]
+    found = [run for run in runs if run.startswith(name)]
+    if name in runs or not found:
+        return name  # what is not there is refused where it is read
+    if len(found) > 1:
+        raise JournalError(f"{name!r} is the start of {len(found)} runs: {', '.join(found[:5])}")
+    return found[0]
+
+
+def resume_command(run: str, folder: Path | None) -> str:
+    """What a person types to go on with a run."""
+    import shlex
+
+    return f"unspool runs resume {run}" + (f" --runs {shlex.quote(str(folder))}" if folder else "")
+
+
+def hint(ended: RunEnded | None, folder: Path | None, *, kept: bool = True) -> None:
+    """On stderr: how to go on with a run that was not answered."""
+    if ended is not None and ended.run and ended.status != "answered":
+        again = "" if kept else ", with the same input piped in"
+        Output(sys.stderr).line(f"to go on: {resume_command(ended.run, folder)}{again}")
+
+
+@app.command("list")
+def list_(
+    runs: RunsFolder = None,
+    number: Annotated[int, typer.Option("-n", min=1, metavar="N", help="The last N runs.")] = 20,
+    as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
+) -> None:
+    """List the last runs, the newest at the end."""
+    with errors_as_exits():
+        from ..journal import Journal
+        from ..run_index import RunIndex
+        from .plain import as_json
+
+        journal = Journal(runs)
+        rows = RunIndex(journal).rows()
+        out = Output(sys.stdout)
+        for row in rows[-number:]:
+            out.line(as_json(asdict(row)) if as_object else safe(_told(row)))
+        if not rows:
+            Output(sys.stderr).line(f"no runs in {journal.folder}")
+
+
+def _told(row: RunRow) -> str:
+    from .report import count, money
+
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.started)) if row.started else "?"
+    amounts = f"{count(row.turns, 'turn')}, {count(row.sub_calls, 'sub-call')}, {money(row.cost)}"
+    return f"{row.id}  {row.state:<11}  {when}  {amounts}\n    {row.query}"
+
+
+@app.command("show")
+def show(
+    run: RunName,
+    runs: RunsFolder = None,
+    show_code: Annotated[bool, typer.Option("--show-code", help="Show the code and its output.")] = False,
+    as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object an event.")] = False,
+) -> None:
+    """Show what a run did, and its answer."""
+    with errors_as_exits():
+        from ..journal import Journal
+        from .display import PlainDisplay
+        from .plain import as_json, as_text
+
+        journal = Journal(runs)
+        name = find_run(journal, run)
+        events = journal.read(name)
+        out = Output(sys.stdout)
+        if as_object:
+            for event in events:
+                out.line(as_json({"kind": event.kind, **asdict(event)}))
+            return
+        display = PlainDisplay(out, show_code=show_code)
+        for event in events:
+            display.add(event)
+        end = last_end(events)
+        if end is not None:
+            out.line(safe(as_text(end.answer)))
+        if end is None or end.status != "answered":
+            going = journal.is_written(name)
+            out.line("it is still going" if going else f"to go on: {resume_command(name, runs)}")
+
+
+def last_end(events: Iterable[Event]) -> RunEnded | None:
+    """How a run ended, if it has not been resumed since."""
+    from ..events import RunEnded, RunResumed
+
+    end: RunEnded | None = None
+    for event in events:
+        if isinstance(event, RunEnded):
+            end = event
+        elif isinstance(event, RunResumed):
+            end = None
+    return end
+
+
+@app.command("rm")
+def remove(
+    names: Annotated[list[str], typer.Argument(metavar="ID...", help="As in the list.", show_default=False)],
+    runs: RunsFolder = None,
+) -> None:
+    """Remove runs and all that was kept of them."""
+    with errors_as_exits():
+        from ..journal import Journal
+
+        journal = Journal(runs)
+        for run in [find_run(journal, name) for name in names]:
+            journal.remove(run)
+            complain(f"removed {run}")
+
+
+@app.command("gc")
+def collect(
+    runs: RunsFolder = None,
+    days: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="D", help="Remove runs older than D days.", show_default=False),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Keep the last N runs alone.", show_default=False),
+    ] = None,
+    size: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="MB", help="Keep the last runs that fit.", show_default=False),
+    ] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; say what would be.")] = False,
+) -> None:
+    """Remove old runs, by age, number or size. Runs that are still going stay."""
+    with errors_as_exits():
+        from ..errors import ConfigError
+        from ..journal import Journal
+        from ..run_index import RUNNING, RunIndex
+
+        if days is None and keep is None and size is None:
+            raise ConfigError("gc: say what may go: --days D, --keep N or --size MB")
+        journal = Journal(runs)
+        rows = RunIndex(journal).rows()
+        old = [row for row in _unwanted(rows, days, keep, size) if row.state != RUNNING]
+        for row in rows:
+            if row in old:
+                complain(f"{'would remove' if dry else 'removed'} {row.id}")
+            if not dry:
+                (journal.remove if row in old else journal.tidy)(row.id)
+        freed = sum(row.size for row in old) / 1e6
+        complain(f"{len(old)} of {len(rows)} runs, {freed:,.1f} MB")
+
+
+def _unwanted(rows: list[RunRow], days: float | None, keep: int | None, size: float | None) -> list[RunRow]:
+    """The runs beyond any of the limits, the oldest first."""
+    now, room, unwanted = time.time(), (size or 0.0) * 1e6, []
+    for place, row in enumerate(reversed(rows)):
+        room -= row.size
+        too_old = days is not None and now - (row.ended or row.started) > days * 86_400
+        if too_old or (keep is not None and place >= keep) or (size is not None and room < 0):
+            unwanted.append(row)
+    return unwanted[::-1]

@@ -1,0 +1,103 @@
+"""Which context it is: a hash of its content, the same in every process and on every machine.
+
+Contract: :func:`context_hash` tells texts, numbers, collections of them, dataclasses, pydantic models
+and pandas tables apart by content and kind; for a value that it does not know it is ``None``.
+
+>>> context_hash("abc") == context_hash("ab" + "c"), context_hash("1") == context_hash(1)
+(True, False)
+>>> context_hash({"b", "a"}) == context_hash({"a", "b"}), context_hash(object())
+(True, None)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import decimal
+import enum
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping
+
+_PART = 1 << 20  # characters of a text that are encoded at a time
+_PLAIN = (int, float, complex, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
+
+
+class _Unknown(Exception):
+    """There is a value inside that no hash is known for."""
+
+
+def context_hash(value: object) -> str | None:
+    """SHA-256 of the content, in hexadecimal; ``None`` where it cannot be told."""
+    try:
+        return _hash(value, 0).hex()
+    except (_Unknown, RecursionError):
+        return None
+
+
+def _hash(value: object, depth: int) -> bytes:
+    kind = type(value)
+    if depth > 64:
+        raise _Unknown
+    if kind is str:
+        return _text(value)  # type: ignore[arg-type]
+    if value is None or isinstance(value, bool):
+        return _digest("constant", (repr(value).encode(),))
+    if kind in _PLAIN or isinstance(value, datetime.datetime):
+        return _digest(kind.__name__, (repr(value).encode(),))
+    if isinstance(value, enum.Enum):
+        return _digest(kind.__qualname__, (value.name.encode(),))
+    if isinstance(value, bytes | bytearray):
+        return _digest("bytes", (value,))
+    if isinstance(value, str):
+        return _text(str.__str__(value))
+    if isinstance(value, Mapping):
+        pairs = (_hash(part, depth + 1) for pair in value.items() for part in pair)
+        return _digest("mapping", pairs)
+    if isinstance(value, list | tuple):
+        return _digest("tuple" if isinstance(value, tuple) else "list", (_hash(v, depth + 1) for v in value))
+    if isinstance(value, set | frozenset):
+        return _digest("set", sorted(_hash(item, depth + 1) for item in value))
+    return _record(value, depth)
+
+
+def _text(text: str) -> bytes:
+    digest = hashlib.sha256(b"text\0")
+    for start in range(0, len(text), _PART):  # a copy of a large text is never made
+        digest.update(text[start : start + _PART].encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def _digest(kind: str, parts: Iterable[bytes | bytearray]) -> bytes:
+    digest = hashlib.sha256(kind.encode() + b"\0")
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def _record(value: object, depth: int) -> bytes:
+    """Dataclasses, pydantic models, tables."""
+    name = type(value).__qualname__
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        told: object = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return _digest(name, (_hash(told, depth + 1),))
+    pydantic, pandas = sys.modules.get("pydantic"), sys.modules.get("pandas")
+    if pydantic is not None and isinstance(value, pydantic.BaseModel):
+        return _digest(name, (_hash(value.model_dump(), depth + 1),))
+    if pandas is not None and isinstance(value, pandas.DataFrame | pandas.Series):
+        frame = value.to_frame() if isinstance(value, pandas.Series) else value
+        try:
+            rows = pandas.util.hash_pandas_object(frame, index=True).to_numpy().tobytes()
+        except TypeError:  # cells that pandas has no hash for: lists, dicts
+            raise _Unknown from None
+        head = repr([(str(column), str(dtype)) for column, dtype in frame.dtypes.items()])
+        return _digest(name, (head.encode(), rows))
+    raise _Unknown
+
+
+async def hash_of(context: object) -> str | None:
+    """Of a small text at once; what may be large is read in a thread, so that the loop goes on."""
+    if isinstance(context, str) and len(context) < 1_000_000:
+        return context_hash(context)
+    return await asyncio.to_thread(context_hash, context)

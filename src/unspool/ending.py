@@ -1,0 +1,57 @@
+"""A run that has begun, to its last event, whatever happens on the way.
+
+Contract: :func:`to_the_end` emits ``run.ended`` exactly once, with what the run was paid with and what
+there is to say of it; only cancellation passes through, after that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from .events import RunEnded
+from .scope import Outcome, Scope, Task
+
+
+async def to_the_end(scope: Scope, task: Task) -> None:
+    """Runs the root node and tells how the run ended."""
+    try:
+        outcome = await scope.spawn(scope, task)
+    except asyncio.CancelledError:
+        _end(scope, task, scope.left or Outcome("cancelled", "cancelled"))
+        raise
+    _end(scope, task, outcome)
+
+
+def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
+    total = task.meter.total
+    scope.log.emit(
+        RunEnded(
+            run=scope.log.run,
+            status=outcome.status,
+            reason=outcome.reason,
+            answer=outcome.answer,
+            draft=outcome.draft,
+            usage=total.usage,
+            cost=total.cost,
+            ledger=task.meter.ledger,
+            turns=outcome.turns,
+            sub_calls=scope.sub_calls,
+            seconds=task.meter.seconds,
+            notes=(*scope.notes, *_notes(scope, task)),
+            reused=total.reused,
+            reused_cost=total.reused_cost,
+        )
+    )
+
+
+def _notes(scope: Scope, task: Task) -> list[str]:
+    """What else there is to say of the whole run."""
+    notes: list[str] = []
+    if lost := task.meter.unsure:
+        requests = "1 request" if lost == 1 else f"{lost:,} requests"
+        notes.append(
+            f"{requests} had no whole reply: what the provider charges for that is in no figure here"
+        )
+    if scope.cache is not None and scope.cache.trouble is not None:
+        notes.append(f"the cache of replies could not be used: {scope.cache.trouble}")
+    return notes

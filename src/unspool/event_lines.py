@@ -1,0 +1,241 @@
+"""Events as lines of JSON and back.
+
+Contract: :func:`encode` gives one line of UTF-8 without its newline; :func:`decode` gives the event, equal
+to the one that went in. A field that is empty (None, 0, "", ()) is left out. A text of :data:`LARGE`
+characters or more stands in the line as the hash under which ``keep`` put it away. Values of any plain type
+come back as they were; one that is no plain data comes back as the nearest plain thing: see
+:func:`is_exact`. Fields and kinds that this version does not know are passed over.
+
+>>> from unspool.events import TurnStarted
+>>> line = encode(TurnStarted(seq=3, time=5.0, node="0", turn=1), keep=lambda text: "")
+>>> line
+b'{"kind":"turn.started","seq":3,"time":5.0,"node":"0","turn":1}'
+>>> decode(line, fetch=lambda key: "")
+TurnStarted(seq=3, time=5.0, node='0', turn=1)
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
+from json.encoder import encode_basestring as _quoted  # the encoder's own, in C
+from types import UnionType
+from typing import TYPE_CHECKING, Union, cast, get_args, get_origin, get_type_hints
+
+from .events import EVENTS, Event
+from .types import CellError, FailedCall, LedgerLine, Usage
+
+if TYPE_CHECKING:
+    from .sandbox.worker import Encoder
+
+LARGE = 4096  # characters; longer texts are put away by their hash
+_RECORDS: tuple[type[Usage | CellError | FailedCall | LedgerLine], ...] = (
+    Usage,
+    CellError,
+    FailedCall,
+    LedgerLine,
+)
+_REFERENCE = "$"  # no field of a record is called so
+
+Keep = Callable[[str], str]
+"""Puts a text away; returns its hash."""
+Fetch = Callable[[str], str]
+"""The text of a hash. Raises :class:`JournalError` where it is not there."""
+
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+_KINDS: Mapping[str, type[Event]] = {kind.kind: kind for kind in EVENTS}
+_START: Mapping[str, str] = {kind: f'{{"kind":"{kind}"' for kind in _KINDS}
+_CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in (*EVENTS, *_RECORDS)}
+
+
+def encode(event: Event, keep: Keep) -> bytes:
+    """The line of an event."""
+    parts = [_START[event.kind]]
+    for name, prefix, is_value in _fields(type(event).__name__):
+        value = getattr(event, name)
+        kind = type(value)
+        if is_value:
+            if value is not None:
+                parts.append(prefix + _to_json(_encode_value(value, keep)))
+        elif kind is str:
+            if len(value) >= LARGE:
+                parts.append(prefix + _to_json({_REFERENCE: keep(value)}))
+            elif value:
+                parts.append(prefix + _quoted(value))
+        elif kind is int:
+            if value:
+                parts.append(prefix + int.__repr__(value))
+        elif kind is float and math.isfinite(value):
+            parts.append(prefix + float.__repr__(value))
+        elif not _is_left_out(value):
+            parts.append(prefix + _to_json(_plain(value, keep)))
+    parts.append("}")
+    return "".join(parts).encode("utf-8", "surrogatepass")
+
+
+def decode(line: bytes, fetch: Fetch) -> Event | None:
+    """The event of a line, ``None`` for a kind that is not known. Raises ``ValueError`` for other lines."""
+    found = json.loads(line.decode("utf-8", "surrogatepass"))
+    if not isinstance(found, dict):
+        raise ValueError("a line of a journal is a JSON object")
+    kind = _KINDS.get(str(found.get("kind")))
+    if kind is None:
+        return None
+    return cast(Event, _record(kind, found, fetch))
+
+
+def is_exact(value: object) -> bool:
+    """Whether :func:`decode` gives back an equal value."""
+    try:
+        _encoder(plain=True).value(value)
+    except TypeError:
+        return False
+    return True
+
+
+@cache
+def _fields(name: str) -> tuple[tuple[str, str, bool], ...]:
+    """An event's fields: the name, how it begins in the line, and whether values of any type are in it."""
+    kind = _CLASSES[name]
+    hints = get_type_hints(kind)
+    return tuple((f.name, f',"{f.name}":', hints[f.name] is object) for f in fields(kind))
+
+
+def _is_left_out(value: object) -> bool:
+    """0 of an int and nothing: their types say so again. 0.0 may be a cost, which is not None."""
+    return value is None or (type(value) is int and value == 0) or value == ()
+
+
+def _plain(value: object, keep: Keep) -> object:
+    """A field of a known type: a number, a mapping of settings, a record or a tuple of them."""
+    if type(value) is int:
+        return value
+    if isinstance(value, str):
+        return value if len(value) < LARGE else {_REFERENCE: keep(value)}
+    if isinstance(value, tuple):
+        return [_plain(item, keep) for item in value]
+    if isinstance(value, _RECORDS):
+        told = ((name, getattr(value, name)) for name, _, _ in _fields(type(value).__name__))
+        return {name: _plain(item, keep) for name, item in told if not _is_left_out(item)}
+    return value
+
+
+# Reading: what a field's type says decides
+
+_EMPTY: Mapping[object, object] = {int: 0, float: 0.0, bool: False}
+
+
+@cache
+def _readers(name: str) -> tuple[tuple[str, Callable[[object, Fetch], object], object], ...]:
+    """For each field: its name, how it is read, and what it is where it is left out."""
+    kind = _CLASSES[name]
+    hints = get_type_hints(kind)
+    return tuple((f.name, *_reader(hints[f.name])) for f in fields(kind))
+
+
+def _reader(hint: object) -> tuple[Callable[[object, Fetch], object], object]:
+    if hint is object:
+        return _decode_value, None
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        ((read, _),) = (_reader(part) for part in inner if part is not type(None))
+        return read, None
+    if origin is tuple:
+        read_item, _ = _reader(inner[0])
+        return lambda value, fetch: tuple(read_item(item, fetch) for item in cast("list[object]", value)), ()
+    if isinstance(hint, type) and hint in _RECORDS:
+        return lambda value, fetch: _record(hint, cast("dict[str, object]", value), fetch), (
+            Usage() if hint is Usage else None
+        )
+    if hint is str or (origin is not None and all(isinstance(part, str) for part in inner)):
+        return _text, ""
+    if hint in _EMPTY:
+        return _as_is, _EMPTY[hint]
+    return _as_is, {}  # the settings
+
+
+def _as_is(value: object, fetch: Fetch) -> object:
+    return value
+
+
+def _text(value: object, fetch: Fetch) -> object:
+    return fetch(str(value[_REFERENCE])) if isinstance(value, dict) else value
+
+
+def _record(kind: type[object], found: Mapping[str, object], fetch: Fetch) -> object:
+    given = {
+        name: read(found[name], fetch) if name in found else empty
+        for name, read, empty in _readers(kind.__name__)
+    }
+    return kind(**given)
+
+
+# Values of any type: the codec of the REPL's frames, its segments in the line or put away
+
+
+def _encoder(*, plain: bool) -> Encoder:
+    from .sandbox import worker
+
+    return worker.Encoder((FailedCall, worker.FailedCall), plain=plain)
+
+
+def _encode_value(value: object, keep: Keep) -> object:
+    encoder, exact = _encoder(plain=True), True
+    try:
+        node = encoder.value(value)
+    except TypeError:
+        encoder, exact = _encoder(plain=False), False
+        try:
+            node = encoder.value(value)
+        except TypeError:  # no data at all: how it shows itself
+            encoder = _encoder(plain=True)
+            node = encoder.value(_shown(value))
+    told: dict[str, object] = {"v": node}
+    if encoder.segments:
+        told["s"] = [_encode_segment(segment, keep) for segment in encoder.segments]
+    if not exact:
+        told["inexact"] = True
+    return told
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # the class is anybody's
+        return f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+
+
+def _encode_segment(segment: bytes, keep: Keep) -> object:
+    try:
+        text = segment.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return {"b": base64.b64encode(segment).decode()}
+    return text if len(text) < LARGE else {_REFERENCE: keep(text)}
+
+
+def _decode_value(told: object, fetch: Fetch) -> object:
+    from .sandbox import worker
+
+    if not isinstance(told, dict) or "v" not in told:
+        raise ValueError("a value is malformed")
+    segments = [memoryview(_decode_segment(s, fetch)) for s in told.get("s", ())]
+    try:
+        return worker.Decoder(segments, _failed).value(told["v"])
+    except worker.ProtocolError as error:
+        raise ValueError(str(error)) from None
+
+
+def _decode_segment(told: object, fetch: Fetch) -> bytes:
+    if isinstance(told, dict) and "b" in told:
+        return base64.b64decode(told["b"])
+    return str(_text(told, fetch)).encode("utf-8", "surrogatepass")
+
+
+def _failed(kind: str, message: str) -> FailedCall:
+    from .sandbox._cell import hosts_failed
+
+    return hosts_failed(kind, message)

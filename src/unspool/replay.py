@@ -1,0 +1,197 @@
+"""What the journal of a run knows, given out as the run goes through the same steps again.
+
+Contract: the engine asks before every step that costs something, and takes what it is given in place of
+doing it; a new run asks a replay that knows nothing. :meth:`Replay.knows` says which events are in the
+journal already. A *sealed* cell has to do again what it did: else :class:`unspool.errors.Divergence`, or,
+with ``go_on``, what came after it is dropped and the run goes on from there. A cell that was cut off goes
+on with the replies it had. See *Journal and resume* in ``docs/design.md``.
+
+>>> from unspool.events import ModelReplied, NodeStarted
+>>> from unspool.types import Usage
+>>> said = ModelReplied(node="0", turn=1, role="root", model="m", text="hi", thinking="", code=(),
+...     finish="stop", usage=Usage(), cost=None, seconds=0.0, retries=0)
+>>> replay = Replay([NodeStarted(node="0", parent=None, depth=0, query="q", context="c"), said])
+>>> replay.reply("0", 1).text, replay.reply("0", 2)
+('hi', None)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from . import events as ev
+from .errors import Divergence
+from .models.protocol import ModelReply
+from .past import PastCall, PastCell, PastNode, PastRun
+from .sandbox.protocol import CellResult
+from .scope import Outcome
+
+
+class Replay:
+    """See the module docstring."""
+
+    def __init__(self, events: Sequence[ev.Event] = (), *, go_on: bool = False) -> None:
+        self._go_on = go_on
+        self._past = PastRun(events)
+        self.tell: Callable[[ev.Event], None] = lambda event: None
+        self.last_call = self._past.last_call
+        self.last_batch = self._past.last_batch
+
+    # What is known of a step
+
+    def reply(self, node: str, turn: int) -> ev.ModelReplied | None:
+        """What a node's model said in a turn."""
+        past = self._past.nodes.get(node)
+        return past.replies.get(turn) if past else None
+
+    def told(self, node: str, turn: int) -> list[str] | None:
+        """The hints that a node got after a turn which another one followed."""
+        past = self._past.nodes.get(node)
+        if past is None or turn >= max(past.turns, default=0):
+            return None
+        return [text for number, text in past.hints if number == turn]
+
+    def cell(self, node: str, turn: int, number: int, code: str) -> PastCell | None:
+        past = self._past.cell(node, number)
+        if past is not None and past.started.code != code:
+            self._diverge(node, turn, number, "its code is another one", past)
+            del self._past.nodes[node].cells[number]
+            return None
+        return past
+
+    def call(self, node: str, cell: int, key: str) -> PastCall | None:
+        """The next call of a cell with this content."""
+        past = self._past.cell(node, cell)
+        if past is None:
+            return None
+        for call in past.calls:
+            if call.started.key == key and not call.taken:
+                call.taken = True
+                return call
+        self._miss(past, "it makes a sub-call that it did not make")
+        return None
+
+    def batch(self, node: str, cell: int, size: int) -> int | None:
+        past = self._past.cell(node, cell)
+        for batch in past.batches if past else ():
+            if batch.size == size:
+                assert past is not None
+                past.batches.remove(batch)
+                return batch.batch
+        return None
+
+    def tool(self, node: str, cell: int, name: str, key: str) -> ev.ToolEnded | None:
+        past = self._past.cell(node, cell)
+        if past is None:
+            return None
+        for tool in past.tools:
+            if tool.ended.name == name and tool.ended.key == key and not tool.taken:
+                tool.taken = True
+                return tool.ended
+        self._miss(past, f"it calls {name} as it did not")
+        return None
+
+    def child(self, node: str, cell: int, query: str, context: str) -> tuple[str, Outcome | None] | None:
+        """The name of a child that was asked the same, and how it ended where that still holds."""
+        past = self._past.cell(node, cell)
+        if past is None:
+            return None
+        for child in past.children:
+            if child.started.query == query and child.started.context == context and not child.taken:
+                child.taken = True
+                return child.started.node, self._outcome(child.started.node, past)
+        self._miss(past, "it asks a child that it did not ask")
+        return None
+
+    def _outcome(self, name: str, asked_in: PastCell) -> Outcome | None:
+        node = self._past.nodes[name]
+        if node.ended is None or node.cut:
+            return None
+        if node.ended.status != "answered" and not asked_in.sealed:
+            return None
+        value = node.accepted.value if node.accepted else None
+        return Outcome(node.ended.status, node.ended.reason, value, turns=max(node.turns, default=0))
+
+    def born(self, node: str) -> int:
+        """The highest number that a child of this node has."""
+        return self._past.born(node)
+
+    def check(self, past: PastCell, result: CellResult, shown: str) -> None:
+        """A sealed cell has run again: did it do the same? ``shown`` is its output as journals keep it."""
+        assert past.ended is not None
+        kinds = {past.ended.outcome, result.outcome}
+        if past.ended.output not in (result.output, shown):
+            self._miss(past, f"it prints {_short(result.output)} and printed {_short(past.ended.output)}")
+        elif len(kinds) > 1 and "interrupted" not in kinds:
+            self._miss(past, f"it ends as {result.outcome} and ended as {past.ended.outcome}")
+        elif not past.spans and not all([*(c.taken for c in past.calls), *(t.taken for t in past.tools),
+                      *(c.taken for c in past.children)]):  # fmt: skip
+            self._miss(past, "it leaves out a call that it made")
+
+    def _miss(self, past: PastCell, reason: str) -> None:
+        if past.sealed:
+            self._diverge(past.started.node, past.started.turn, past.started.cell, reason, past)
+
+    def _diverge(self, node: str, turn: int, cell: int, reason: str, past: PastCell) -> None:
+        if not self._go_on:
+            raise Divergence(
+                f"the run does not go the way it went: in node {node}, turn {turn}, cell {cell}, {reason}. "
+                'Nothing was dropped. To go on from there: resume(…, diverged="continue"), --continue'
+            )
+        self._past.drop(node, turn, cell)
+        self.tell(ev.Diverged(node=node, turn=turn, cell=cell, reason=reason))
+
+    # Which events are there already
+
+    def knows(self, event: ev.Event) -> bool:
+        match event:
+            case ev.NodeStarted():
+                return event.node in self._past.nodes
+            case ev.TurnStarted() | ev.Hinted() | ev.NodeEnded() | ev.AnswerAccepted():
+                node = self._past.nodes.get(event.node)
+                return node is not None and _node_knows(node, event)
+            case ev.CellStarted():
+                return self._past.cell(event.node, event.cell) is not None
+            case ev.CellEnded():
+                past = self._past.cell(event.node, event.cell)
+                return past is not None and past.sealed
+            case ev.AnswerRefused():
+                past = self._past.cell(event.node, event.cell)
+                return past is not None and any(r.reason == event.reason for r in past.refused)
+            case _:
+                return False
+
+
+def said(past: ev.ModelReplied) -> ModelReply:
+    """The reply that the journal tells of."""
+    return ModelReply(
+        past.text, past.finish, past.usage, past.model, past.thinking, past.code, past.cost, past.seconds,
+        past.retries,
+    )  # fmt: skip
+
+
+def said_again(ended: ev.CallEnded) -> ModelReply | None:
+    """The good reply that a journalled call had, if it had one."""
+    if ended.error is not None or ended.reply is None:
+        return None
+    return ModelReply(
+        ended.reply, ended.finish or "stop", ended.usage, ended.model, cost=ended.cost, scores=ended.scores
+    )
+
+
+def _node_knows(node: PastNode, event: ev.TurnStarted | ev.Hinted | ev.NodeEnded | ev.AnswerAccepted) -> bool:
+    match event:
+        case ev.TurnStarted():
+            return event.turn in node.turns
+        case ev.Hinted():
+            return (event.turn, event.text) in node.hints or event.turn < max(node.turns, default=0)
+        case ev.NodeEnded():
+            past = node.ended
+            return past is not None and (past.status, past.reason) == (event.status, event.reason)
+        case ev.AnswerAccepted():
+            past_answer = node.accepted
+            return past_answer is not None and repr(past_answer.value) == repr(event.value)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:60] + "…")

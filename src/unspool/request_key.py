@@ -1,0 +1,34 @@
+"""What is sent, as one short hash: equal for equal requests to the same model, in every process.
+
+>>> from unspool.models.protocol import Message
+>>> request = ModelRequest((Message("user", "hi"),))
+>>> request_key("a:m", request) == request_key("a:m", ModelRequest((Message("user", "hi"),), timeout=5.0))
+True
+>>> request_key("a:m", request) == request_key("b:m", request)
+False
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from .models.protocol import ModelRequest
+
+SIZE = 24  # hexadecimal digits: 96 bits
+
+
+def request_key(model: str, request: ModelRequest) -> str:
+    """Of the model and all that decides the reply; the time a reply may take does not."""
+    told = (
+        model,
+        [(message.role, message.text) for message in request.messages],
+        request.max_tokens,
+        request.temperature,
+        request.seed,
+        request.stop,
+        request.schema,
+        request.choices,
+    )
+    text = json.dumps(told, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:SIZE]

@@ -1,0 +1,113 @@
+"""What it takes to go on with a run: its events, its context, the same models.
+
+Contract: everything that stands in the way is told before anything is sent: :class:`JournalError` for a run
+that is not there or is being written, :class:`ContextError` for a context that cannot be had or is another
+one, :class:`ConfigError` for other models.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .budget import Reply
+from .contexts import read_file
+from .errors import ConfigError, ContextError, JournalError
+from .events import CallEnded, CallStarted, Event, ModelReplied, RunEnded, RunResumed, RunStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The events of a run so far."""
+
+    started: RunStarted
+    events: tuple[Event, ...]
+
+    @classmethod
+    def of(cls, run: str, events: Iterable[Event]) -> Past:
+        events = tuple(events)
+        if not events or not isinstance(events[0], RunStarted):
+            raise JournalError(f"the journal of the run {run} does not say how it began: start a new one")
+        return cls(events[0], events)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is nothing left to do."""
+        return isinstance(end := self.events[-1], RunEnded) and end.status == "answered"
+
+    def context(self, given: object) -> object:
+        """The context: as given, else as it was kept, else from the files it came from."""
+        started = self.started
+        if given is not None:
+            return given
+        if started.kept is not None:
+            return started.kept
+        if not started.sources:
+            raise ContextError(
+                "the context of this run was not kept and came from no file: give it again, "
+                "resume(id, context), or pipe it in again"
+            )
+        texts = {name: read_file(os.path.join(started.folder, name)) for name in started.sources}
+        return next(iter(texts.values())) if len(texts) == 1 else texts
+
+    def check(self, context_hash: str | None, root: str, sub: str, profile: str) -> None:
+        """Refuses another context, and other models, than the run had."""
+        started = self.started
+        if started.context_hash != context_hash:
+            raise ContextError(
+                f"the context is not the one that the run {started.run} began with (its hash is "
+                f"{_short(context_hash)} and was {_short(started.context_hash)}): what was found out of the "
+                "old one does not hold for it. Give the old one, or start a new run"
+            )
+        for name, now, then in (
+            ("model", root, started.model),
+            ("sub_model", sub, started.sub_model),
+            ("profile", profile, started.profile),
+        ):
+            if now != then:
+                raise ConfigError(
+                    f"{name}: this run was made with {then}, not with {now}; set {name}={then!r}"
+                )
+
+    @property
+    def replies(self) -> Sequence[Reply]:
+        """All that was paid for: what the models of the nodes said, and the sub-calls."""
+        model = self.started.model
+        said: list[Reply] = [
+            ("root", model, e.usage, e.cost) for e in self.events if isinstance(e, ModelReplied)
+        ]
+        return said + self._sub_calls(cached=False)
+
+    @property
+    def reused(self) -> Sequence[Reply]:
+        """The replies to sub-calls that were known already."""
+        return self._sub_calls(cached=True)
+
+    def _sub_calls(self, *, cached: bool) -> list[Reply]:
+        names = {e.call: e.model for e in self.events if isinstance(e, CallStarted)}
+        ended = [e for e in self.events if isinstance(e, CallEnded)]
+        return [
+            ("sub", names[e.call], e.usage, e.cost) for e in ended if e.usage.calls and e.cached == cached
+        ]
+
+    @property
+    def calls(self) -> int:
+        """How many sub-calls count against a limit: those that were sent and came to an end."""
+        ended = {e.call: e for e in self.events if isinstance(e, CallEnded) and not e.cached}
+        sent = [e for e in ended.values() if e.error is None or e.error.kind not in ("budget", "cancelled")]
+        return sum(max(1, e.usage.calls) for e in sent)
+
+    @property
+    def seconds(self) -> float:
+        """The time that the run has taken, without the time that it lay still."""
+        total, before = 0.0, self.started.time
+        for event in self.events:
+            if not isinstance(event, RunResumed):
+                total += event.time - before
+            before = event.time
+        return total
+
+
+def _short(context_hash: str | None) -> str:
+    return "not known" if context_hash is None else context_hash[:12] + "…"

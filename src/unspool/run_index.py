@@ -1,0 +1,165 @@
+"""The index of the runs of a folder: one row a run, in SQLite, made from the journals alone.
+
+Contract: :meth:`RunIndex.rows` reads the journals that have changed since it last did, and no others; the
+file may be deleted at any time. Nothing is written here while a run goes on. Where the folder cannot be
+written, the index lives in memory.
+
+>>> from tempfile import TemporaryDirectory
+>>> from unspool import RLM
+>>> from unspool.testing import ScriptedModel
+>>> with TemporaryDirectory() as folder:
+...     model = ScriptedModel(["```python\\nprint(1)\\nsubmit(42)\\n```"])
+...     run = RLM(model, runs=folder).run("How many?", "")
+...     (row,) = RunIndex(Journal(folder)).rows()
+>>> row.id == run.id, row.query, row.state, row.turns
+(True, 'How many?', 'answered', 1)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+
+from . import events as ev
+from .event_lines import decode
+from .journal import EVENTS_FILE, Journal, whole_lines
+
+INDEX_FILE = "index.sqlite"
+INTERRUPTED, RUNNING, BROKEN = "interrupted", "running", "unreadable"
+_SHOWN = 200  # characters of a question that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run. ``state`` is its status, or ``running``, ``interrupted``, ``unreadable``."""
+
+    id: str
+    stamp: str  # size and time of the journal as it was read
+    query: str = ""
+    model: str = ""
+    state: str = INTERRUPTED
+    started: float = 0.0  # Unix seconds
+    ended: float = 0.0  # time of the last event
+    turns: int = 0
+    sub_calls: int = 0
+    cost: float | None = None
+    size: int = 0  # bytes of all that is kept of it
+
+
+class RunIndex:
+    """See the module docstring."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def rows(self) -> list[RunRow]:
+        """All runs, oldest first."""
+        folder = self._journal.folder
+        stamps = {run: _stamp(folder / run) for run in self._journal.runs()}
+        with self._database() as database:
+            known = {row.id: row for row in _read(database)}
+            fresh = [
+                self._row(run, stamp)
+                for run, stamp in stamps.items()
+                if run not in known or known[run].stamp != stamp
+            ]
+            gone = known.keys() - stamps.keys()
+            if fresh or gone:
+                with database:
+                    database.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in gone])
+                    marks = ", ".join("?" for _ in fields(RunRow))
+                    database.executemany(f"REPLACE INTO runs VALUES ({marks})", [astuple(r) for r in fresh])
+            known.update({row.id: row for row in fresh})
+        return [self._live(known[run]) for run in stamps]
+
+    def _live(self, row: RunRow) -> RunRow:
+        going = row.state == INTERRUPTED and self._journal.is_written(row.id)
+        return replace(row, state=RUNNING) if going else row
+
+    def _row(self, run: str, stamp: str) -> RunRow:
+        path = self._journal.folder / run
+        row = RunRow(run, stamp, size=_size(path))
+        calls: set[int] = set()
+        try:
+            for line in whole_lines(path / EVENTS_FILE)[0]:
+                event = decode(line, lambda key: "…")  # the long texts are not needed here
+                if event is not None:
+                    row = _fold(row, event, calls)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return replace(row, state=BROKEN)
+        return row
+
+    @contextlib.contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        path = self._journal.folder / INDEX_FILE
+        try:
+            database = _open(str(path))
+        except sqlite3.DatabaseError:  # damaged, of another version, or it cannot be written
+            with contextlib.suppress(OSError):
+                path.unlink()
+            try:
+                database = _open(str(path))
+            except sqlite3.DatabaseError:
+                database = _open(":memory:")
+        with contextlib.closing(database):
+            yield database
+
+
+def _open(name: str) -> sqlite3.Connection:
+    database = sqlite3.connect(name, timeout=10.0)
+    names = ", ".join(f.name + (" PRIMARY KEY" if f.name == "id" else "") for f in fields(RunRow))
+    try:
+        database.execute(f"CREATE TABLE IF NOT EXISTS runs ({names})")
+        list(_read(database))
+        with database:  # whether it can be written
+            database.execute("DELETE FROM runs WHERE id IS NULL")
+    except (sqlite3.DatabaseError, TypeError) as error:
+        database.close()
+        raise sqlite3.DatabaseError(str(error)) from None
+    return database
+
+
+def _read(database: sqlite3.Connection) -> list[RunRow]:
+    return [RunRow(*row) for row in database.execute("SELECT * FROM runs")]
+
+
+def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
+    row = replace(row, ended=event.time)
+    match event:
+        case ev.RunStarted():
+            query = " ".join(event.query.split())[:_SHOWN]
+            return replace(row, query=query, model=event.model, started=event.time)
+        case ev.RunResumed():
+            return replace(row, state=INTERRUPTED, cost=None)
+        case ev.TurnStarted() if event.node == "0":
+            return replace(row, turns=max(row.turns, event.turn))
+        case ev.CallStarted():
+            calls.add(event.call)
+            return replace(row, sub_calls=len(calls))
+        case ev.RunEnded():
+            return replace(
+                row, state=event.status, turns=event.turns, sub_calls=event.sub_calls, cost=event.cost
+            )
+        case _:
+            return row
+
+
+def _stamp(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        status = os.stat(path / EVENTS_FILE)
+        return f"{status.st_size} {status.st_mtime_ns}"
+    return ""
+
+
+def _size(path: Path) -> int:
+    """Bytes of the files of a run."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.stat(os.path.join(folder, name)).st_size
+    return total

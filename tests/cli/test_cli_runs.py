@@ -1,0 +1,115 @@
+"""``unspool runs``: list, show, remove, collect."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from .conftest import Cli, MakeCli, submits
+
+
+def made(make_cli: MakeCli, number: int = 1) -> Cli:
+    """So many finished runs in a folder of their own, ``kept``."""
+    cli = make_cli([submits("'forty-two'")])
+    for n in range(number):
+        done = cli.run(cli.ask(f"Question {n}?", cli.file("a.txt", "hello"), "--runs", "kept"))
+        assert done.returncode == 0, done.stderr
+    return cli
+
+
+def runs(cli: Cli, *arguments: str) -> tuple[int, str, str]:
+    done = cli.run(cli.command("runs", *arguments, "--runs", "kept"))
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def ids(cli: Cli) -> list[str]:
+    return sorted(p.name for p in (cli.folder / "kept").iterdir() if p.is_dir())
+
+
+def test_list_and_show(make_cli: MakeCli) -> None:
+    cli = made(make_cli, 2)
+    first, second = ids(cli)
+    code, out, err = runs(cli, "list")
+    assert (code, err) == (0, "")
+    assert first in out
+    assert "Question 1?" in out
+    assert "answered" in out
+    code, out, _ = runs(cli, "list", "--json", "-n", "1")
+    assert json.loads(out)["id"] == second
+    for name in (second, "last"):
+        code, out, err = runs(cli, "show", name, "--show-code")
+        assert (code, err) == (0, "")
+        assert "submit('forty-two')" in out
+        assert out.endswith("forty-two\n")
+    code, out, _ = runs(cli, "show", first, "--json")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert events[0]["kind"] == "run.started"
+    assert events[0]["sources"] == ["a.txt"]
+    assert events[-1]["answer"] == "forty-two"
+
+
+def test_names_of_runs(make_cli: MakeCli) -> None:
+    cli = made(make_cli, 2)
+    first, _ = ids(cli)
+    assert runs(cli, "show", first[:-2])[0] == 0
+    code, out, err = runs(cli, "show", first[:4])
+    assert (code, out) == (1, "")
+    assert "the start of 2 runs" in err
+    code, out, err = runs(cli, "show", "nothing")
+    assert (code, out) == (1, "")
+    assert "no run 'nothing'" in err
+    assert "Traceback" not in err
+
+
+def test_rm_and_gc(make_cli: MakeCli) -> None:
+    cli = made(make_cli, 4)
+    first, second, third, fourth = ids(cli)
+    assert runs(cli, "rm", first)[0] == 0
+    assert ids(cli) == [second, third, fourth]
+    code, _, err = runs(cli, "gc")
+    assert code == 2
+    assert "--days" in err
+    assert runs(cli, "gc", "--keep", "1", "--dry-run")[0] == 0
+    assert len(ids(cli)) == 3
+    code, _, err = runs(cli, "gc", "--days", "1")
+    assert (code, len(ids(cli))) == (0, 3)
+    old = time.time() - 3 * 86_400
+    events = cli.folder / "kept" / second / "events.jsonl"
+    lines = events.read_text().splitlines()
+    events.write_text("".join(json.dumps({**json.loads(line), "time": old}) + "\n" for line in lines))
+    assert runs(cli, "gc", "--days", "1")[0] == 0
+    assert ids(cli) == [third, fourth]
+    assert runs(cli, "gc", "--keep", "1")[0] == 0
+    assert ids(cli) == [fourth]
+    assert runs(cli, "gc", "--size", "0")[0] == 0
+    assert ids(cli) == []
+    code, out, err = runs(cli, "list")
+    assert (code, out) == (0, "")
+    assert "no runs" in err
+
+
+def test_no_journal_keeps_nothing(make_cli: MakeCli) -> None:
+    cli = made(make_cli, 0)
+    home = {"UNSPOOL_RUNS": str(cli.folder / "kept")}
+    done = cli.run(cli.ask("?", cli.file("a.txt", "x"), "--no-journal"), environment=home)
+    assert done.returncode == 0, done.stderr
+    assert not (cli.folder / "kept").exists()
+    assert cli.run(cli.ask("?", "a.txt"), environment=home).returncode == 0
+    assert len(ids(cli)) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_money_is_spent(make_cli: MakeCli) -> None:
+    cli = made(make_cli, 0)
+    cli.file("kept", "a file")
+    done = cli.run(cli.ask("?", cli.file("a.txt", "x"), "--runs", "kept"))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"--no-journal" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert cli.server.asks == []
+
+
+def test_text_of_a_run_cannot_command_the_terminal(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("'\\x1b]0;owned\\x07'")])
+    cli.run(cli.ask("\x1b[2J?", cli.file("a.txt", "x"), "--runs", "kept"))
+    for arguments in (("list",), ("show", "last", "--show-code"), ("show", "last", "--json")):
+        assert "\x1b" not in runs(cli, *arguments)[1]

@@ -1,0 +1,360 @@
+"""The journal on disk: what is kept, how it is read again, and what it does when it cannot be written."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from unspool import RLM, FailedCall, Usage
+from unspool.errors import JournalError
+from unspool.events import EVENTS, AnswerAccepted, CellEnded, Event, ModelReplied, RunEnded, RunStarted
+from unspool.journal import Journal, default_folder
+from unspool.run_index import RunIndex
+from unspool.testing import Ask, Behaviour, FaultyServer, MemoryStore, ScriptedModel
+from unspool.testing.behaviour import render
+from unspool.types import CellError, LedgerLine
+
+from ..engine.helpers import py
+
+CHILDREN = [
+    py("print(llm_query_batched(['a', 'b']))"),
+    py("print(rlm_query('part?', context[:4]))"),
+    py("print(len(context))\nsubmit('child')"),
+    py("print(1 / 0)"),
+    py("submit({'n': (1, 2), 'late': '" + "x" * 5000 + "'})"),
+]
+
+
+def journalled(folder: Path, replies: list[str], **settings: object) -> tuple[Journal, str, list[Event]]:
+    """A finished run in this folder, and the events as they happened."""
+    both = Both(Journal(folder))
+    engine = RLM(ScriptedModel(replies), sub_model=ScriptedModel(lambda m: "r"), store=both, **settings)  # type: ignore[arg-type]
+    run = engine.run("What is there?", "line one\nline two\n")
+    return both.journal, run.id, both.memory.read(run.id)
+
+
+class Both:
+    """A journal, and beside it the same events in memory."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.memory = MemoryStore()
+
+    def open(self, run: str) -> None:
+        self.memory.open(run)
+        self.journal.open(run)
+
+    def append(self, run: str, event: Event) -> None:
+        self.memory.append(run, event)
+        self.journal.append(run, event)
+
+    def read(self, run: str) -> list[Event]:
+        return self.journal.read(run)
+
+    def runs(self) -> list[str]:
+        return self.journal.runs()
+
+    def close(self, run: str) -> None:
+        self.journal.close(run)
+
+
+def test_the_events_of_a_run_come_back_as_they_were(tmp_path: Path) -> None:
+    journal, run, events = journalled(tmp_path, CHILDREN)
+    assert journal.read(run) == events
+    assert Journal(tmp_path).runs() == [run]
+    assert {e.kind for e in events} >= {"call.ended", "node.started", "answer.accepted", "run.ended"}
+
+
+def test_every_line_is_json_with_its_kind_and_number(tmp_path: Path) -> None:
+    journal, run, events = journalled(tmp_path, CHILDREN)
+    lines = (journal.path(run) / "events.jsonl").read_bytes().splitlines()
+    assert [json.loads(line)["seq"] for line in lines] == [e.seq for e in events]
+    assert [json.loads(line)["kind"] for line in lines] == [e.kind for e in events]
+
+
+def test_long_texts_are_put_away_once(tmp_path: Path) -> None:
+    long = "x" * 5000
+    cell = f"for _ in range(3): print(llm_query('{long}'))"
+    journal, run, events = journalled(tmp_path, [py(cell), py("submit('ok')")])
+    kept = list((journal.path(run) / "values").iterdir())
+    assert journal.read(run) == events
+    prompts = [p for p in kept if p.read_bytes() == long.encode()]
+    assert len(prompts) == 1
+    assert (journal.path(run) / "events.jsonl").stat().st_size < 5000
+
+
+def test_the_context_is_never_copied_unless_asked(tmp_path: Path) -> None:
+    secretly = "a line that stands in the input and nowhere else\n" * 500
+
+    def kept(folder: Path, **settings: object) -> bytes:
+        RLM(ScriptedModel([py("print(len(context))\nsubmit(1)")]), runs=folder, **settings).run("q", secretly)  # type: ignore[arg-type]
+        return b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
+
+    assert len(kept(tmp_path / "a")) < len(secretly)
+    assert secretly.encode() in kept(tmp_path / "b", keep_context=True)
+
+
+def a_value(value: object) -> AnswerAccepted:
+    return AnswerAccepted(node="0", turn=1, cell=1, value=value, via="submit")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, 0, 0.0, False, "", [], "text", "\ud800 lone", "\ud83d\ude00 two", "\0", "a\nb\r\u2028c", b"", b"\xff\0", 2**80, -1.5,
+        float("inf"), (1, (2,)), {1: (2, 3), "s": {4}}, frozenset({1}), datetime.datetime(2026, 1, 2, 3, 4, 5, 6),
+        datetime.date(2026, 1, 2), datetime.timedelta(1), decimal.Decimal("1.10"), 1 + 2j, [FailedCall("timeout", "slow")],
+        "é" * 5000, b"\xff" * 6000, {"$": "not a reference"}, {"v": 1},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_any_plain_value_comes_back_as_itself(tmp_path: Path, value: object) -> None:
+    journal = Journal(tmp_path)
+    journal.open("r")
+    event = a_value(value)
+    journal.append("r", event)
+    (read,) = journal.read("r")
+    assert read == event
+    assert isinstance(read, AnswerAccepted)
+    assert type(read.value) is type(value)
+    journal.close("r")
+
+
+def test_a_value_that_is_no_data_is_kept_as_it_shows_itself(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.open("r")
+    journal.append("r", a_value(object()))
+    journal.append("r", a_value(LedgerLine("sub", "m", Usage(), 0.5)))
+    journal.close("r")
+    first, second = journal.read("r")
+    assert isinstance(first, AnswerAccepted)
+    assert isinstance(second, AnswerAccepted)
+    assert "object object" in str(first.value)
+    assert isinstance(second.value, dict)
+    assert second.value["cost"] == 0.5
+
+
+def test_fields_that_are_zero_are_not_fields_that_are_unknown(tmp_path: Path) -> None:
+    def replied(cost: float | None, usage: Usage) -> ModelReplied:
+        return ModelReplied(
+            node="0", turn=1, role="root", model="m", text="", thinking="", code=(), finish="stop",
+            usage=usage, cost=cost, seconds=0.0, retries=0,
+        )  # fmt: skip
+
+    ended = CellEnded(
+        node="0", turn=1, cell=1, outcome="error", output="", printed=0, omitted=0,
+        error=CellError("E", "", "tb", None), notes=("a", ""), seconds=0.0, own_seconds=1.5,
+    )  # fmt: skip
+    line = LedgerLine("root", "m", Usage(calls=1), 0.0)
+    last = RunEnded(
+        run="r", status="answered", reason="", answer=0, draft=None, usage=Usage(), cost=0.0, ledger=(line,),
+        turns=0, sub_calls=0, seconds=0.0,
+    )  # fmt: skip
+    events: list[Event] = [replied(None, Usage()), replied(0.0, Usage(calls=1, input_tokens=7)), ended, last]
+    journal = Journal(tmp_path)
+    journal.open("r")
+    for event in events:
+        journal.append("r", event)
+    journal.close("r")
+    assert journal.read("r") == events
+
+
+def test_a_half_written_last_line_is_left_out_and_cut_off_before_more_is_written(tmp_path: Path) -> None:
+    journal, run, events = journalled(tmp_path, CHILDREN)
+    path = journal.path(run) / "events.jsonl"
+    whole = path.read_bytes()
+    for cut in (1, 2, 30, len(whole) // 2):
+        path.write_bytes(whole[:-cut])
+        read = Journal(tmp_path).read(run)
+        assert read == events[: len(read)]
+        assert len(read) == whole[:-cut].count(b"\n")
+    again = Journal(tmp_path)
+    again.open(run)
+    again.append(run, events[-1])
+    again.close(run)
+    assert again.read(run) == [*read, events[-1]]
+
+
+def test_a_line_in_the_middle_that_is_no_event_is_named(tmp_path: Path) -> None:
+    journal, run, _ = journalled(tmp_path, CHILDREN)
+    path = journal.path(run) / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b"garbage\n", *lines[4:]]))
+    with pytest.raises(JournalError, match="line 4"):
+        journal.read(run)
+
+
+def test_what_a_newer_version_adds_is_passed_over(tmp_path: Path) -> None:
+    journal, run, events = journalled(tmp_path, CHILDREN)
+    path = journal.path(run) / "events.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    first = lines[0].replace(b"{", b'{"new_field":{"a":1},', 1)
+    path.write_bytes(b"".join([first, b'{"kind":"new.kind","seq":2}\n', *lines[1:]]))
+    assert journal.read(run) == events
+
+
+def test_a_run_that_is_being_written_is_locked(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.open("r")
+    journal.append("r", a_value(1))
+    assert journal.is_written("r")
+    with pytest.raises(JournalError, match="another process"):
+        Journal(tmp_path).open("r")
+    with pytest.raises(JournalError, match="still going"):
+        Journal(tmp_path).remove("r")
+    journal.close("r")
+    assert not journal.is_written("r")
+    Journal(tmp_path).remove("r")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "nope", "../x", "/etc"])
+def test_a_run_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(JournalError, match="no run"):
+        Journal(tmp_path).read(name)
+
+
+def test_secrets_never_reach_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-this-test-alone")
+    leak = "print('sk-a-key-of-this-test-alone')\nprint(list(range(3000)))"
+    journal, run, _ = journalled(tmp_path, [py(leak), py("submit(1)")])
+    for path in journal.path(run).rglob("*"):
+        assert not path.is_file() or b"sk-a-key-of" not in path.read_bytes()
+    assert any(isinstance(e, CellEnded) and "[secret]" in e.output for e in journal.read(run))
+
+
+def test_the_files_are_the_owners_alone(tmp_path: Path) -> None:
+    journal, run, _ = journalled(tmp_path, CHILDREN)
+    assert journal.path(run).stat().st_mode & 0o077 == 0
+    for path in journal.path(run).rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_runs_are_kept_by_default_and_not_when_told(tmp_path: Path) -> None:
+    run = RLM(ScriptedModel([py("print(1)\nsubmit(1)")])).run("q", "c")
+    assert run.id in Journal(default_folder()).runs()
+    run = RLM(ScriptedModel([py("print(1)\nsubmit(1)")]), runs=False).run("q", "c")
+    assert run.id not in Journal(default_folder()).runs()
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_money_is_spent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    model = ScriptedModel([py("submit(1)")])
+    with pytest.raises(JournalError, match="runs=DIR"):
+        RLM(model, runs=tmp_path / "file").run("q", "c")
+    assert model.requests == []
+
+
+FULL = """
+import resource, sys
+from unspool import RLM
+from unspool.testing import ScriptedModel
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sub = ScriptedModel(lambda m: "r" * 1000, name="scripted:sub")
+cell = "result = []\\nfor n in range(1000): result.append(llm_query(str(n)))"
+model = ScriptedModel([f"```python\\n{cell}\\n```"] + ["```python\\nsubmit(result)\\n```"])
+try:
+    run = RLM(model, sub_model=sub, runs=sys.argv[1], sandbox="none").run("q", "c")
+    print(run.status, len(model.requests), len(sub.requests), run.reason)
+except Exception as error:
+    print(type(error).__name__, len(model.requests), len(sub.requests), error)
+"""
+
+
+@pytest.mark.parametrize("size", [100, 400_000])
+def test_a_disk_that_is_full_stops_the_run(tmp_path: Path, size: int) -> None:
+    """A limit on the size of files fails the same writes as a full disk does."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path), str(size)], capture_output=True, text=True, check=True
+    )
+    status, asked, sub_calls, *words = done.stdout.split()
+    assert "journal" in words
+    assert done.stderr == ""
+    if size == 100:
+        assert (status, asked, sub_calls) == ("JournalError", "0", "0")
+    else:  # it ends with what it had, and spends nothing more
+        assert (status, asked) == ("partial", "1")
+        assert 0 < int(sub_calls) < 400
+        (run,) = Journal(tmp_path).runs()
+        assert isinstance(Journal(tmp_path).read(run)[0], RunStarted)
+
+
+def test_the_index_is_made_from_the_journals(tmp_path: Path) -> None:
+    journal, first, _ = journalled(tmp_path, CHILDREN)
+    _, second, _ = journalled(tmp_path, [py("print(1)"), "prose", "prose", "prose"])
+    index = RunIndex(journal)
+    rows = {row.id: row for row in index.rows()}
+    assert rows[first].state == "answered"
+    assert (rows[first].turns, rows[first].sub_calls, rows[first].cost) == (4, 2, 0.0)
+    assert rows[second].state == "failed"
+    assert index.rows() == RunIndex(Journal(tmp_path)).rows()
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4096])
+def test_an_index_that_is_gone_or_damaged_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+    journal, _, _ = journalled(tmp_path, CHILDREN)
+    rows = RunIndex(journal).rows()
+    (tmp_path / "index.sqlite").write_bytes(damage)
+    assert RunIndex(journal).rows() == rows
+    (tmp_path / "index.sqlite").unlink()
+    assert RunIndex(journal).rows() == rows
+
+
+def test_a_run_that_was_cut_is_interrupted_and_one_that_goes_on_is_running(tmp_path: Path) -> None:
+    journal, run, events = journalled(tmp_path, CHILDREN)
+    path = journal.path(run) / "events.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:12]))
+    (row,) = RunIndex(journal).rows()
+    assert (row.state, row.query) == ("interrupted", "What is there?")
+    journal.open(run)
+    journal.append(run, events[12])
+    (row,) = RunIndex(journal).rows()
+    assert row.state == "running"
+    journal.close(run)
+
+
+def test_every_kind_of_event_is_known_by_its_name() -> None:
+    assert len({kind.kind for kind in EVENTS}) == len(EVENTS)
+
+
+def test_the_default_folder_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UNSPOOL_RUNS")
+    monkeypatch.setenv("XDG_DATA_HOME", "/data-home")
+    assert default_folder() == Path("/data-home/unspool/runs")
+    monkeypatch.setenv("UNSPOOL_RUNS", "/named")
+    assert default_folder() == Path("/named")
+    assert "XDG_DATA_HOME" in os.environ
+
+
+def test_a_journal_is_small_beside_what_went_over_the_wire(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worst case: 1,000 prompts of a few characters, each answered with one word."""
+    traffic: list[int] = []
+
+    def reply(ask: Ask) -> Behaviour:
+        said = len(cast("list[object]", ask.body["messages"]))
+        root = (
+            py("x = llm_query_batched([str(n) for n in range(1000)])") if said == 2 else py("submit(len(x))")
+        )
+        behaviour = Behaviour("yes" if said == 1 else root)
+        traffic.append(len(json.dumps(ask.body, ensure_ascii=False)) + len(render(behaviour, ask)))
+        return behaviour
+
+    monkeypatch.setenv("OPENAI_API_KEY", "test")
+    with FaultyServer(reply) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with RLM("openai:test-model", runs=tmp_path) as engine:
+            assert engine.run("q", "a context").answer == 1000
+    kept = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert kept <= 1.5 * sum(traffic)
