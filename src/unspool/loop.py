@@ -42,7 +42,8 @@ from .types import Status
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 MAX_REPEATS = 3  # of one reply, all with the same outcome, after which a node ends
-DRAFT_SECONDS = 0.1
+DRAFT_SECONDS = 0.1  # to read the best draft, where a limit of time may be what has stopped the node
+UNHURRIED_SECONDS = 1.0  # the same, where it is not
 
 # Run in the REPL of a node that stops without an answer: hands the best draft to the host.
 DRAFT_CELL = f"""
@@ -368,9 +369,10 @@ class NodeLoop:
         """No answer: the best draft, and the status that says so."""
         no_use = isinstance(self.scope.fatal, ModelError)  # every further call fails: nothing was found out
         if not self.api.answers.drafts and not no_use and self.cells and self.repl:
+            seconds = DRAFT_SECONDS if status == "budget" else UNHURRIED_SECONDS
             try:
-                async with asyncio.timeout(2 * DRAFT_SECONDS):
-                    await self.repl.execute(DRAFT_CELL, seconds=DRAFT_SECONDS)
+                async with asyncio.timeout(2 * seconds):
+                    await self.repl.execute(DRAFT_CELL, seconds=seconds)
             except TimeoutError:
                 reason += "; no draft could be read in time"
             except SandboxError as error:
