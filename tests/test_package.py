@@ -32,6 +32,7 @@ PUBLIC = [
     "ModelRequest",
     "ModelReply",
     "Message",
+    "ModelSettings",
     "Sandbox",
     "UnspoolError",
     "ConfigError",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from .events import Event
     from .models.protocol import Message, Model, ModelInfo, ModelReply, ModelRequest
+    from .models.settings import ModelSettings
     from .rlm import RLM
     from .sandbox.protocol import Sandbox
     from .types import FailedCall, Run, Usage
@@ -48,6 +49,7 @@ _HOME = {
     "ModelRequest": "models.protocol",
     "ModelReply": "models.protocol",
     "Message": "models.protocol",
+    "ModelSettings": "models.settings",
     "Sandbox": "sandbox.protocol",
     "UnspoolError": "errors",
     "ConfigError": "errors",
@@ -69,6 +71,7 @@ __all__ = [  # noqa: RUF022 (grouped as above)
     "ModelRequest",
     "ModelReply",
     "Message",
+    "ModelSettings",
     "Sandbox",
     "UnspoolError",
     "ConfigError",

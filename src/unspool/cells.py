@@ -80,11 +80,15 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a reply holds. ``hint`` is set exactly when there is no cell."""
+    """What a reply holds. ``hint`` is set exactly when there is no cell.
+
+    ``prose`` is what stands outside of cells, other blocks and reasoning.
+    """
 
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
     hint: str | None
+    prose: str = ""
 
 
 def find_cells(text: str, *, code: Sequence[str] = (), thinking: str = "") -> Found:
@@ -98,7 +102,8 @@ def find_cells(text: str, *, code: Sequence[str] = (), thinking: str = "") -> Fo
         reader.take_tool_call(step.replace("\r\n", "\n"))
     if not reader.cells and not reader.skipped and not any(step.strip() for step in code):
         reader.take_whole_reply()
-    return Found(tuple(reader.cells), tuple(reader.skipped), None if reader.cells else reader.hint(thinking))
+    hint = None if reader.cells else reader.hint(thinking)
+    return Found(tuple(reader.cells), tuple(reader.skipped), hint, reader.prose)
 
 
 class _Reader:
@@ -331,9 +336,13 @@ class _Reader:
             self.cells.append(Cell(mended.code, tag, closed, mended.repairs))
             self._tagged = True
 
+    @property
+    def prose(self) -> str:
+        return "".join(self._prose)
+
     def hint(self, thinking: str) -> str:
         """One sentence for a reply with nothing to run: what is the matter, and what to do."""
-        prose = "".join(self._prose)
+        prose = self.prose
         if self.skipped:
             return f"Nothing was run: {self.skipped[0].reason}; put Python in a ```python block."
         if self._empty:

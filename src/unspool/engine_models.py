@@ -16,6 +16,7 @@ from .errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from .models.calls import Caller
+    from .models.named import Spec
     from .models.protocol import Model
 
 
@@ -33,7 +34,7 @@ class EngineModels:
 
     def __init__(
         self,
-        asked: tuple[str | Model | None, str | Model | None],
+        asked: tuple[Spec | None, Spec | None],
         *,
         concurrency: int,
         call_seconds: float,
@@ -73,16 +74,16 @@ class EngineModels:
         root_caller = self._caller(root)
         sub_caller = root_caller if sub is root else self._caller(sub)
         names: dict[str, Caller] = {}
-        for caller in (sub_caller, root_caller):
+        for caller in (*sub_caller.each, *root_caller.each, sub_caller, root_caller):
             full = caller.info.name
             names[full] = caller
             names[full.partition(":")[2] or full] = caller
         return Models(root_caller, sub_caller, names)
 
     def _caller(self, model: Model) -> Caller:
-        from .models.calls import Caller
+        from .models.fallback import caller_for
 
-        return Caller(model, concurrency=self._concurrency, timeout=self._call_seconds)
+        return caller_for(model, concurrency=self._concurrency, timeout=self._call_seconds)
 
 
 async def _refuse_unknown_prices(models: Models) -> None:

@@ -5,6 +5,9 @@ is stamped by the :class:`EventLog` with ``seq`` (1, 2, … without gaps within 
 (Unix seconds). ``VERSION`` rises when a field changes its meaning; new fields come with a default.
 The table of events is in ``docs/design.md``.
 
+A *passing* event (``ModelDelta``) is for whoever looks on while it happens: listeners get it, with the
+``seq`` of the event before it, and neither the log nor a store keeps it.
+
 >>> log = EventLog("r1", clock=lambda: 5.0)
 >>> log.emit(TurnStarted(node="0", turn=1))
 >>> log.events[0].seq, log.events[0].time, log.events[0].kind
@@ -14,6 +17,7 @@ The table of events is in ``docs/design.md``.
 from __future__ import annotations
 
 import time as _time
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -37,6 +41,7 @@ class Event:
     """Base of all events; ``kind`` is the name in the journal."""
 
     kind: ClassVar[str] = ""
+    passing: ClassVar[bool] = False  # never kept
     seq: int = 0
     time: float = 0.0
 
@@ -82,6 +87,19 @@ class TurnStarted(Event):
     kind: ClassVar[str] = "turn.started"
     node: str
     turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDelta(Event):
+    """A piece of the reply that a node's own model is writing; ``fresh``: what came before is void."""
+
+    kind: ClassVar[str] = "model.delta"
+    passing: ClassVar[bool] = True
+    node: str
+    turn: int
+    text: str
+    thinking: str
+    fresh: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +288,7 @@ EVENTS: tuple[type[Event], ...] = (
     RunResumed,
     NodeStarted,
     TurnStarted,
+    ModelDelta,
     ModelReplied,
     CellStarted,
     CellEnded,
@@ -312,13 +331,22 @@ class EventLog:
         self._listeners.append(listener)
 
     def emit(self, event: Event) -> None:
-        if self._known is not None and self._known(event):
-            return
-        if self._resumes:
-            self._resumes = False
-            self.emit(RunResumed(run=self.run))
-        seq = self.events[-1].seq + 1 if self.events else 1
-        event = replace(event, seq=seq, time=self._clock())
-        self.events.append(event)
+        last = self.events[-1].seq if self.events else 0
+        if event.passing:
+            event = replace(event, seq=last, time=self._clock())
+        else:
+            if self._known is not None and self._known(event):
+                return
+            if self._resumes:
+                self._resumes = False
+                self.emit(RunResumed(run=self.run))
+                last += 1
+            event = replace(event, seq=last + 1, time=self._clock())
+            self.events.append(event)
         for listener in self._listeners:
             listener(event)
+
+
+def new_id() -> str:
+    """For a run. Sorts by time, unique without a registry: 20261129-185427-3f9a1c2b."""
+    return _time.strftime("%Y%m%d-%H%M%S", _time.gmtime()) + "-" + uuid.uuid4().hex[:8]

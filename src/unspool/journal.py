@@ -1,9 +1,9 @@
 """Where the events of runs are kept: the seam, and the journal on disk.
 
-Contract of :class:`Store`: between ``open`` and ``close`` of a run, ``append`` is called once per event, in
-order, on the engine's loop, and returns when the event is as safe as the store promises; a
-:class:`unspool.errors.JournalError` ends the run. ``read`` gives a run's events in order, as far as they
-were appended. ``runs`` lists ids, oldest first.
+Contract of :class:`Store`: between ``open`` and ``close`` of a run, ``append`` is called once per event
+that is kept (a passing one, such as a piece of a reply, is not), in order, on the engine's loop, and
+returns when the event is as safe as the store promises; a :class:`unspool.errors.JournalError` ends the
+run. ``read`` gives a run's events in order, as far as they were appended. ``runs`` lists ids, oldest first.
 
 :class:`Journal` keeps a folder per run, named by its id: ``events.jsonl``, one event a line, only ever
 appended to, and ``values/HASH``, the long texts. Every event is handed to the system before the run goes

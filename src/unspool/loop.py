@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from . import events as ev
 from ._runtime import alone, both
@@ -174,7 +175,7 @@ class NodeLoop:
             self.turn = self.api.place.turn = self.turn + 1
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
             repl, reply = await both(self._open(), self._ask())  # opening hides behind the first reply
-            found = find_cells(reply.text, code=reply.code, thinking=reply.thinking)
+            found = self._read(reply)
             shown = await self._run_cells(repl, found.cells)
             if self.api.answers.accepted is not None:
                 return
@@ -185,6 +186,15 @@ class NodeLoop:
                 raise LastTurnUsed(last)
             if self.profile.keep_repeats or not self.repeats or self.pace.next_is_last(self.turn):
                 last = self._remember(reply, shown, hints)
+
+    def _read(self, reply: ModelReply) -> Found:
+        """The cells of a reply; where the profile's models end in prose, such an ending is the last."""
+        found = find_cells(reply.text, code=reply.code, thinking=reply.thinking)
+        if not self.profile.ending or not (code := self.profile.ending(found.prose)):
+            return found
+        # A reply without any fence may have been taken for code as a whole, its ending too.
+        cells = [cell for cell in found.cells if cell.code not in found.prose]
+        return replace(found, cells=(*cells, Cell(code, "ending", True)), hint=None)
 
     async def _open(self) -> Repl:
         """The node's REPL, opened on first use."""
@@ -220,7 +230,10 @@ class NodeLoop:
             temperature=sampling.retry_temperature if self.failed else sampling.temperature,
             stop=sampling.stop,
             stable=self.stable,
+            grows=True,
+            on_delta=self.scope.teller(self.task.node, self.turn),
         )
+        request = self.scope.settings.over(request, differently=self.failed)
         caller = self.scope.root
         purse = self.pace.purse(self.history, caller.info)
         try:
@@ -231,6 +244,7 @@ class NodeLoop:
                 raise
             # A turn without code: the model is told, and may do better.
             reply = ModelReply("", "other", purse.usage, caller.info.name, cost=purse.cost)
+        self.scope.note(reply.notes)
         self.pace.replied(self.history, reply)
         self.scope.log.emit(
             ev.ModelReplied(

@@ -91,6 +91,7 @@ class Purse:
         """Before a send: holds its worst case. Gives the request to send, its reply bounded."""
         if self._check is not None:
             self._check()
+        self._model = info.name  # of a list of models, the one that is asked
         if not self._taken:
             self._take()
         if self._meter.counts_tokens:

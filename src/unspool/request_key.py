@@ -29,6 +29,7 @@ def request_key(model: str, request: ModelRequest) -> str:
         request.stop,
         request.schema,
         request.choices,
+        *([request.effort] if request.effort else ()),
     )
     text = json.dumps(told, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:SIZE]

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -31,10 +29,11 @@ from .contexts.identity import hash_of
 from .ending import to_the_end
 from .engine_models import EngineModels, Models
 from .errors import ConfigError, JournalError
-from .events import Event, EventLog, RunEnded, RunStarted
+from .events import Event, EventLog, RunEnded, RunStarted, new_id
 from .journal import Store, kept, store_of
 from .loop import run_node
-from .prompts import get_profile
+from .models.settings import UNSET, ModelSettings
+from .prompts import Profile, get_profile
 from .replay import Replay
 from .resume import Past
 from .sandbox.shared import shared_sandbox
@@ -44,7 +43,7 @@ from .trace import run_from_events
 from .types import Run
 
 if TYPE_CHECKING:
-    from .models.protocol import Model
+    from .models.named import Spec
     from .sandbox.protocol import Sandbox
 
 
@@ -54,7 +53,8 @@ Diverged = Literal["stop", "continue"]
 class RLM:
     """A Recursive Language Model over one model, or over a root and a sub-model.
 
-    :param model: a ``"provider:model"`` string, a :class:`Model`, or ``None`` to find one.
+    :param model: a ``"provider:model"`` string, a :class:`Model`, a list of them (the first that answers),
+        or ``None`` to find one.
     :param sub_model: the same for sub-calls; ``None`` is what goes with ``model``.
     :param max_turns: replies of the model per node, at most; ``budget.turns`` says the same.
     :param max_depth: levels of children below the root, at most; ``budget.depth`` says the same.
@@ -67,7 +67,9 @@ class RLM:
     :param instructions: text of your own for the model, used as it is.
     :param budget: limits on a whole run, see :class:`Budget`; where two limits say the same, the
         tighter holds.
-    :param profile: how the model is spoken to; ``None`` is what suits it.
+    :param settings: how the model is sampled, where the profile is not to say, see :class:`ModelSettings`.
+    :param sub_settings: the same for sub-calls.
+    :param profile: how the model is spoken to: a name or a :class:`Profile`; ``None`` is what suits it.
     :param cache: whether replies of sub-calls are kept and used again, in this run and later ones;
         ``True`` keeps them in the platform's folder for caches, a path in a folder of your own.
     :param runs: the folder that runs are kept in, so that they can be resumed; ``True`` is the platform's
@@ -78,9 +80,9 @@ class RLM:
 
     def __init__(
         self,
-        model: str | Model | None = None,
+        model: Spec | None = None,
         *,
-        sub_model: str | Model | None = None,
+        sub_model: Spec | None = None,
         max_turns: int = 20,
         max_depth: int = 1,
         sandbox: str | Sandbox = "process",
@@ -91,7 +93,9 @@ class RLM:
         tools: Sequence[Tool] = (),
         instructions: str = "",
         budget: Budget = Budget(),  # noqa: B008 (frozen)
-        profile: str | None = None,
+        settings: ModelSettings = UNSET,
+        sub_settings: ModelSettings = UNSET,
+        profile: str | Profile | None = None,
         cache: str | os.PathLike[str] | bool = False,
         runs: str | os.PathLike[str] | bool = True,
         keep_context: bool = False,
@@ -116,7 +120,8 @@ class RLM:
         self._tools = Toolbox(tools)
         self._instructions = instructions
         self._budget = budget
-        self._profile = get_profile(profile) if profile else None
+        self._settings_of = (settings, sub_settings)
+        self._profile = get_profile(profile) if isinstance(profile, str) else profile
         self._store = store_of(runs) if store is None else store
         self._keep_context = keep_context
         self._cache = default_folder() if cache is True else Path(cache) if cache is not False else None
@@ -155,10 +160,13 @@ class RLM:
     ) -> AsyncGenerator[Event, None]:
         """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it.
 
+        Replies are told of while they are written (``model.delta``), where the model can.
         ``sources`` names the files that the context was read from, so that resume can read them again.
         """
         wanted = self._check(query, answer)
-        return self._events(lambda put, loop: self._run(query, context, wanted, put, loop, sources))
+        return self._events(
+            lambda put, loop: self._run(query, context, wanted, put, loop, sources, live=True)
+        )
 
     # Going on with a run
 
@@ -190,7 +198,9 @@ class RLM:
     ) -> AsyncGenerator[Event, None]:
         """The events of the run so far, then those that are new, as they happen."""
         wanted = AnswerType(answer)
-        return self._events(lambda put, loop: self._resume(run, context, wanted, diverged, put, loop))
+        return self._events(
+            lambda put, loop: self._resume(run, context, wanted, diverged, put, loop, live=True)
+        )
 
     def cancel(self, run: str) -> None:
         """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""
@@ -257,10 +267,12 @@ class RLM:
         listener: Callable[[Event], None],
         loop: asyncio.AbstractEventLoop | None,
         sources: Sequence[str] = (),
+        live: bool = False,
     ) -> None:
         models = await self._models.ready()
-        log = EventLog(_new_id())
+        log = EventLog(new_id())
         scope = self._scope(models, log, loop, Replay())
+        scope.live = live
         told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
         task = Task("0", None, 0, query, context, told, wanted, Meter(self._budget))
         started = RunStarted(
@@ -289,6 +301,7 @@ class RLM:
         diverged: Diverged,
         listener: Callable[[Event], None],
         loop: asyncio.AbstractEventLoop | None,
+        live: bool = False,
     ) -> None:
         if self._store is None:
             raise ConfigError("runs=False: this engine keeps no runs, so there is none to resume")
@@ -306,6 +319,7 @@ class RLM:
             replay = Replay(past.events, go_on=diverged == "continue")
             log = EventLog(run, past=past.events, known=replay.knows)
             scope = self._scope(models, log, loop, replay)
+            scope.live = live
             names = scope.root.info.name, scope.sub.info.name, scope.profile.name
             past.check(await hash_of(context), *names)
             meter = Meter(self._budget)
@@ -335,7 +349,7 @@ class RLM:
 
         def keep(event: Event) -> None:
             try:
-                if store is not None:
+                if store is not None and not event.passing:
                     store.append(log.run, event)
             except JournalError as error:
                 if isinstance(event, RunStarted):
@@ -355,6 +369,8 @@ class RLM:
             sub=models.sub,
             models=models.names,
             sandbox=shared_sandbox(sandbox) if isinstance(sandbox, str) else sandbox,
+            settings=self._settings_of[0],
+            sub_settings=self._settings_of[1],
             profile=self._profile or get_profile(models.root.info.profile),
             sub_profile=get_profile(models.sub.info.profile),
             limits=self._limits,
@@ -382,8 +398,3 @@ class RLM:
             "seconds": self._budget.seconds,
             "cache": None if self._cache is None else str(self._cache),
         }
-
-
-def _new_id() -> str:
-    """Sorts by time, unique without a registry: 20261129-185427-3f9a1c2b."""
-    return time.strftime("%Y%m%d-%H%M%S", time.gmtime()) + "-" + uuid.uuid4().hex[:8]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,10 @@ from .answers import AnswerType
 from .budget import Meter
 from .cache import ReplyCache
 from .errors import JournalError, ModelError
-from .events import EventLog
+from .events import EventLog, ModelDelta
 from .models.calls import Caller
+from .models.protocol import Delta, OnDelta
+from .models.settings import ModelSettings
 from .prompts import Profile
 from .sandbox.protocol import Sandbox
 from .tools import Toolbox
@@ -79,6 +81,8 @@ class Scope:
     sub: Caller
     models: Mapping[str, Caller]  # what llm_query(model=…) may name
     sandbox: Sandbox
+    settings: ModelSettings
+    sub_settings: ModelSettings
     profile: Profile
     sub_profile: Profile
     limits: Limits
@@ -88,6 +92,7 @@ class Scope:
     spawn: Callable[[Scope, Task], Awaitable[Outcome]]
     replay: Replay
     cache: ReplyCache | None = None
+    live: bool = False  # somebody looks on: replies are told of while they are written
     fatal: ModelError | JournalError | None = None
     left: Outcome | None = None  # what a run that was cancelled leaves
     notes: list[str] = field(default_factory=list)
@@ -105,3 +110,18 @@ class Scope:
         """Raises the error after which nothing more is sent, if there is one."""
         if self.fatal is not None:
             raise self.fatal
+
+    def teller(self, node: str, turn: int) -> OnDelta | None:
+        """What tells of a reply of this turn while it is written, if somebody looks on."""
+        if not self.live:
+            return None
+
+        def tell(delta: Delta) -> None:
+            text, thinking, fresh = delta.text, delta.thinking, delta.fresh
+            self.log.emit(ModelDelta(node=node, turn=turn, text=text, thinking=thinking, fresh=fresh))
+
+        return tell
+
+    def note(self, notes: Sequence[str]) -> None:
+        """For the run's notes, each once."""
+        self.notes += [note for note in notes if note not in self.notes]

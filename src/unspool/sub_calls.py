@@ -254,6 +254,7 @@ class SubCalls:
     ) -> tuple[ModelReply, object]:
         """Sends it; a reply that does not fit a schema is asked for once more."""
         reply = await caller.call(request, purse)
+        self._scope.note(reply.notes)
         try:
             value = asked.read(reply.text)
         except ValueError as error:
@@ -261,7 +262,9 @@ class SubCalls:
                 return reply, FailedCall("schema", str(error))
             repair = f"This does not fit: {error}. Reply again with JSON that fits and nothing else."
             again = (*asked.messages, Message("assistant", reply.text), Message("user", repair))
-            second = await caller.call(replace(request, messages=again, temperature=None), purse)
+            second = await caller.call(
+                self._scope.sub_settings.over(replace(request, messages=again, temperature=None)), purse
+            )
             retries = reply.retries + second.retries + 1
             reply = replace(second, seconds=reply.seconds + second.seconds, retries=retries)
             try:
@@ -272,7 +275,7 @@ class SubCalls:
 
     def _request(self, asked: _Prompt) -> ModelRequest:
         sampling = self._scope.sub_profile.sampling
-        return ModelRequest(
+        request = ModelRequest(
             asked.messages,
             max_tokens=sampling.sub_max_tokens,
             temperature=sampling.sub_temperature,
@@ -280,6 +283,7 @@ class SubCalls:
             choices=asked.choices,
             stable=asked.stable,
         )
+        return self._scope.sub_settings.over(request)
 
     def _known_reply(self, asked: _Prompt, call: Call) -> ModelReply | None:
         """The reply that is known, if it fits what is asked."""

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from unspool.cli.doctor import works
+from unspool.models.catalog import known
 from unspool.models.providers import masked
 from unspool.sandbox.protocol import Protection, SandboxReport, Tier
 
@@ -77,6 +78,37 @@ def test_models_are_listed_with_where_they_lie(make_cli: MakeCli) -> None:
     assert "default" in told
     assert "unspool models pull qwen2.5-coder-0.5b" in told
     assert cache in told
+
+
+def test_a_model_is_removed_with_what_a_broken_pull_has_left(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    entry = known("qwen2.5-coder-0.5b")
+    folder = cli.folder / "cache" / "models"
+    staging = folder / f".{entry.file}.staging"
+    staging.mkdir(parents=True)
+    (staging / "slices.json").write_text("{}")
+    (folder / f".{entry.file}.partial").write_bytes(b"x" * 3_000_000)
+    (folder / "another.gguf").write_text("mine")
+    with open(folder / entry.file, "wb") as sparse:
+        sparse.truncate(entry.size)
+    environment = {"UNSPOOL_CACHE": str(cli.folder / "cache")}
+    done = cli.run(cli.command("models", "rm", "local:qwen2.5-coder-0.5b"), environment=environment)
+    assert done.stdout.decode() == "local:qwen2.5-coder-0.5b is removed: 494 MB are free\n"
+    assert not staging.exists()
+    assert sorted(p.name for p in folder.iterdir()) == [f".{entry.file}.lock", "another.gguf"]
+    done = cli.run(cli.command("models", "rm", "qwen2.5-coder-0.5b"), environment=environment)
+    assert (done.returncode, done.stdout.decode()) == (0, "local:qwen2.5-coder-0.5b is not here\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("nonsense", "qwen2.5-coder-1.5b, qwen2.5-coder-0.5b"), ("local:/a/b.gguf", "a file of your own")],
+)
+def test_only_a_pulled_model_is_removed(make_cli: MakeCli, name: str, said: str) -> None:
+    cli = make_cli(["ok"])
+    done = cli.run(cli.command("models", "rm", name), environment={"UNSPOOL_CACHE": str(cli.folder)})
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said in done.stderr.decode()
 
 
 def test_pulling_an_unknown_model_names_the_known_ones(make_cli: MakeCli) -> None:

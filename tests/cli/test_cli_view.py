@@ -238,3 +238,33 @@ def test_escape_sequences_never_reach_the_live_region() -> None:
     shown = "\n".join(rows(viewed([started(), TURN, evil, cell_ended(output="\x1b[2J")]), width=80))
     assert "\x1b" not in shown
     assert "\\x1b]0;owned\\x07" in shown
+
+
+def delta(text: str, *, fresh: bool = False, thinking: str = "", node: str = "0") -> ev.Event:
+    return ev.ModelDelta(node=node, turn=1, text=text, thinking=thinking, fresh=fresh)
+
+
+def test_a_reply_is_shown_while_it_is_written_and_gone_when_it_is_done() -> None:
+    writing = [started(), TURN, CELL, cell_ended(), delta("", thinking="hm. ", fresh=True), delta("I look"),
+               delta(" first.\nThen"), delta("other", node="0.1")]  # fmt: skip
+    shown = rows(viewed(writing), width=80)
+    assert "the model writes" in shown[0]
+    assert shown[1:3] == ["│ hm. I look first.", "│ Then"]
+    assert not any("import re" in row for row in shown)
+    assert viewed([*writing, delta("Again", fresh=True)]).reply == "Again"
+    assert viewed([*writing, replied()]).reply == ""
+    assert told(writing) == []
+
+
+def test_a_long_reply_shows_its_end_and_is_not_kept_whole() -> None:
+    events = [started(), TURN, delta("x" * 50_000 + "\n" + "\n".join(map(str, range(500))))]
+    view = viewed(events)
+    assert len(view.reply) <= 8_000
+    shown = rows(view, width=40, height=24)
+    assert len(shown) <= 12
+    assert shown[-1] == "│ 499"
+
+
+def test_escape_sequences_in_a_reply_never_reach_the_live_region() -> None:
+    shown = "\n".join(rows(viewed([started(), TURN, delta("\x1b[2J\x07", fresh=True)]), width=80))
+    assert "\x1b" not in shown

@@ -15,7 +15,11 @@ LOG = "".join(
     f"08:{i // 60:02}:{i % 60:02} door {i} {'opened' if i % 3 else 'jammed'} by user{i % 7} after {i} s\n"
     for i in range(900)
 )
-LONGEST = {"frontier": 4_000, "small": 9_000}  # characters of the first prompt, worked turns included
+LONGEST = {
+    "frontier": 4_000,
+    "small": 9_000,
+    "paper": 3_500,
+}  # characters of the first prompt, worked turns included
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 
 from unspool import RLM, ConfigError
-from unspool.events import CellEnded, RunEnded
+from unspool.events import CellEnded, ModelDelta, RunEnded
 from unspool.models.protocol import Message
-from unspool.testing import MemoryStore, ScriptedModel
+from unspool.models.providers import PROVIDERS
+from unspool.models.remote import RemoteModel
+from unspool.testing import Behaviour, FaultyServer, MemoryStore, ScriptedModel
 
 from .helpers import play, py, shown
 
@@ -49,6 +52,43 @@ async def test_stream_gives_events_as_they_happen() -> None:
     assert isinstance(events[-1], RunEnded)
     assert events[-1].answer == "x"
     assert any(isinstance(e, CellEnded) and "one" in e.output for e in events)
+
+
+async def test_replies_are_told_of_while_they_are_written_and_kept_once() -> None:
+    replies = [py("print('one')"), py("submit('x')")]
+    store = MemoryStore()
+    engine = RLM(ScriptedModel(replies, pieces=5), store=store)
+    events = [event async for event in engine.stream("q", "c")]
+    pieces = [e for e in events if isinstance(e, ModelDelta)]
+    for turn, reply in enumerate(replies, 1):
+        mine = [e for e in pieces if e.turn == turn]
+        assert "".join(e.text for e in mine) == reply
+        assert [e.fresh for e in mine] == [True] + [False] * (len(mine) - 1)
+    kept = [e for e in events if not e.passing]
+    assert [e.seq for e in kept] == list(range(1, len(kept) + 1))
+    assert all(one.seq in (other.seq, other.seq - 1) for one, other in pairwise(events))
+    (run,) = store.runs()
+    assert store.read(run) == kept
+
+
+async def test_nobody_looks_on_and_nothing_is_streamed() -> None:
+    model = ScriptedModel([py("print('one')"), py("submit('x')")], pieces=5)
+    await RLM(model).arun("q", "c")
+    assert all(request.on_delta is None for request in model.requests)
+
+
+async def test_a_reply_that_breaks_off_is_told_again_from_its_start() -> None:
+    script = [Behaviour(py("print('one')"), fault="cut"), py("print('one')"), py("submit('x')")]
+    async with FaultyServer(script) as server:
+        model = RemoteModel(PROVIDERS["openai"], "tiny", base_url=server.base_url)
+        engine = RLM(model)
+        pieces = [e async for e in engine.stream("q", "c") if isinstance(e, ModelDelta) and e.turn == 1]
+        await asyncio.to_thread(engine.close)
+    fresh = [place for place, e in enumerate(pieces) if e.fresh]
+    assert len(fresh) == 2
+    assert "".join(e.text for e in pieces[fresh[1] :]) == py("print('one')")
+    assert py("print('one')").startswith("".join(e.text for e in pieces[: fresh[1]]))
+    assert all(ask.body["stream"] is True for ask in server.asks)
 
 
 async def test_leaving_a_stream_cancels_its_run() -> None:

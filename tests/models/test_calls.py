@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -96,8 +97,10 @@ async def test_a_reply_that_stays_empty_is_an_error_that_says_what_was_paid() ->
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (empty(finish="length"), "limit of tokens before any text: raise max_tokens"),
-        (empty(finish="length", thinking="hm"), "only thinking: raise max_tokens"),
+        (
+            empty(finish="length", usage=Usage(1, calls_unmeasured=1)),
+            "limit of tokens before any text: raise",
+        ),
         (empty(finish="filter"), "content filter"),
     ],
 )
@@ -106,6 +109,71 @@ async def test_asking_again_is_left_out_where_it_cannot_help(reply: ModelReply, 
     with pytest.raises(ModelError, match=said):
         await Caller(model).call(ask())
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "thought", "second"), [(2000, 2000, 8000), (100, 100, 4096), (None, 3000, 12_000)]
+)
+async def test_thinking_that_ate_the_reply_is_given_more_room_once(
+    limit: int | None, thought: int, second: int
+) -> None:
+    cut = empty(finish="length", thinking="hm", usage=Usage(1, 10, thought), cost=0.25)
+    model = ScriptedModel([cut, empty(text="42", cost=0.5)])
+    reply = await Caller(model).call(replace(ask(), max_tokens=limit))
+    assert [request.max_tokens for request in model.requests] == [limit, second]
+    assert (reply.text, reply.retries, reply.cost) == ("42", 1, 0.75)
+    assert reply.usage.output_tokens == thought + 3
+
+
+async def test_thinking_that_eats_the_larger_limit_too_is_a_clear_error() -> None:
+    cut = empty(finish="length", thinking="hm", usage=Usage(1, 10, 2000))
+    with pytest.raises(
+        ModelError, match=r"limit of 8,000 tokens before any text, only thinking: raise"
+    ) as failed:
+        await Caller(ScriptedModel([cut, cut])).call(replace(ask(), max_tokens=2000))
+    assert failed.value.kind == "empty"
+    assert failed.value.usage == Usage(2, 20, 4000)
+
+
+async def test_a_server_that_refuses_the_larger_limit_leaves_the_first_error() -> None:
+    cut = empty(finish="length", thinking="hm", usage=Usage(1, 10, 2000))
+    model = ScriptedModel([cut, ModelError("bad_request", "max_tokens is too large")])
+    with pytest.raises(ModelError, match="limit of 2,000 tokens before any text, only thinking") as failed:
+        await Caller(model).call(replace(ask(), max_tokens=2000))
+    assert (failed.value.kind, failed.value.usage) == ("empty", Usage(1, 10, 2000))
+
+
+async def test_calls_settle_at_what_the_server_allows() -> None:
+    """A server that takes four at a time, and 200 calls that begin 64 at a time."""
+    busy = refused = 0
+
+    async def reply(_: object) -> str | ModelError:
+        nonlocal busy, refused
+        if busy >= 4:
+            refused += 1
+            return ModelError("rate_limit", "too many")
+        busy += 1
+        try:
+            await asyncio.sleep(0.005)
+            return "fine"
+        finally:
+            busy -= 1
+
+    caller = Caller(ScriptedModel(reply), concurrency=64, backoff=0.01)
+    replies = await asyncio.gather(*(caller.call(ask(str(i))) for i in range(200)))
+    assert [r.text for r in replies] == ["fine"] * 200
+    assert caller.gate.open == 0
+    assert caller.gate.allowed < 64
+    assert refused < 2_000
+
+
+async def test_a_rate_limit_that_lets_nobody_through_is_an_error() -> None:
+    model = ScriptedModel(lambda _: ModelError("rate_limit", "too many"))
+    caller = Caller(model, attempts=3, backoff=0.001)
+    done = await asyncio.gather(*(caller.call(ask()) for _ in range(5)), return_exceptions=True)
+    assert [e.kind for e in done if isinstance(e, ModelError)] == ["rate_limit"] * 5
+    assert caller.gate.open == 0
+    assert len(model.requests) == 30  # each twice as often as a call that fails
 
 
 async def test_code_in_a_tool_call_is_not_an_empty_reply() -> None:

@@ -39,7 +39,7 @@ def test_a_model_object_is_handed_back() -> None:
     assert resolve_pair(model, "openai:x", environ=KEYS)[1].info.name == "openai:x"
 
 
-@pytest.mark.parametrize("name", [p.name for p in PROVIDERS.values() if not p.here])
+@pytest.mark.parametrize("name", [p.name for p in PROVIDERS.values() if p.root])
 def test_every_provider_with_a_key_can_be_named(name: str) -> None:
     provider = PROVIDERS[name]
     environ = {provider.keys[-1]: "a-key-of-some-length"}
@@ -226,3 +226,48 @@ def test_a_password_in_an_address_is_never_shown() -> None:
     with pytest.raises(NoModelFound) as caught:
         resolve("openai:", environ=environ, servers=())
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "address"),
+    [
+        ("0.0.0.0:11435", "http://127.0.0.1:11435/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("box", "http://box:11434/v1"),
+        ("http://box:8/", "http://box:8/v1"),
+        ("https://box/ollama/v1", "https://box/ollama/v1"),
+        ("http://me:pw@[::1]:8", "http://me:pw@[::1]:8/v1"),
+        ("not a port:x:y", "not a port:x:y"),
+    ],
+)
+def test_a_server_is_found_where_its_own_variable_says(value: str, address: str) -> None:
+    assert PROVIDERS["ollama"].address({"OLLAMA_HOST": value}) == address
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("ollama", "OLLAMA_HOST"),
+        ("llamacpp", "LLAMACPP_BASE_URL"),
+        ("vllm", "VLLM_BASE_URL"),
+        ("lmstudio", "LMSTUDIO_BASE_URL"),
+    ],
+)
+def test_named_servers_are_found_by_themselves(name: str, variable: str, ollama: FaultyServer) -> None:
+    environ = {variable: ollama.base_url}
+    found = discover(environ=environ)
+    place = next(c for c in found.candidates if c.model == f"{name}:qwen3:8b")
+    assert place.place.endswith(f"at {ollama.base_url}")
+    model = resolve(name, environ=environ)
+    assert model.info.name == f"{name}:qwen3:8b"
+    assert resolve(f"{name}:qwen2.5-coder:1.5b", environ=environ).info.profile == "small"
+
+
+def test_a_cloud_key_alone_asks_for_the_name_of_a_model() -> None:
+    environ = {"AZURE_OPENAI_API_KEY": "a-key-of-some-length", "AZURE_OPENAI_RESOURCE": "mine"}
+    found = next(c for c in discover(environ=environ, servers=NOBODY).candidates if c.kind == "key")
+    assert (found.place, found.model) == ("AZURE_OPENAI_API_KEY", None)
+    assert "azure:NAME" in found.detail
+    with pytest.raises(ConfigError, match="azure:NAME"):
+        resolve("azure", environ=environ)
+    assert resolve("azure:my-gpt", environ=environ).info.name == "azure:my-gpt"

@@ -23,7 +23,7 @@ app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
 runs.app.command("resume")(resume.resume)
 app.add_typer(runs.app, name="runs", help="List, show, resume, remove the runs that are kept.")
-app.add_typer(models.app, name="models", help="List and pull the models that run on this machine.")
+app.add_typer(models.app, name="models", help="List, pull and remove the models that run on this machine.")
 
 
 def _version(wanted: bool) -> None:

@@ -35,12 +35,19 @@ def ask(
         ),
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="PROVIDER:MODEL or local:NAME; default: one that is found."),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="PROVIDER:MODEL, local:NAME or command:PROGRAM; several: the first that answers. "
+            "Default: one that is found.",
+            show_default=False,
+        ),
     ] = None,
     sub_model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The model for sub-calls; default: what suits the model."),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="The model for sub-calls; default: what suits the model.", show_default=False
+        ),
     ] = None,
     max_turns: Annotated[
         int,
@@ -63,6 +70,14 @@ def ask(
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How the model is spoken to: frontier, small or paper. Default: what suits it.",
+            show_default=False,
+        ),
     ] = None,
     cache: Annotated[
         bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
@@ -103,13 +118,14 @@ def ask(
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
-            root, sub = resolve_pair(model, sub_model, progress=progress)
+            root, sub = resolve_pair(_names(model), _names(sub_model), progress=progress)
         engine = RLM(
             root,
             sub_model=sub,
             max_turns=max_turns,
             max_depth=max_depth,
             budget=budget,
+            profile=profile,
             cache=cache,
             runs=not no_journal and (runs or True),
             keep_context=keep_context,
@@ -124,6 +140,14 @@ def ask(
         if not quiet and not no_journal:
             hint(story.ended, runs, kept=bool(sources) or keep_context)
     raise typer.Exit(code)
+
+
+def _names(given: list[str] | None) -> list[str] | str | None:
+    """One name, or the list that was given at once or one by one."""
+    from ..models.named import split_names
+
+    names = [name for each in given or () for name in split_names(each)]
+    return names[0] if len(names) == 1 else names or None
 
 
 @dataclass(slots=True)

@@ -43,3 +43,21 @@ def pull_(
         with shown_progress() as progress:
             path = pull(name, progress=progress)
         Output(sys.stdout).line(f"local:{known(name).name} is ready: {path}")
+
+
+@app.command("rm")
+def rm_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As in the list.", show_default=False)],
+) -> None:
+    """Remove a pulled model, and what a broken-off pull of it has left."""
+    with errors_as_exits():
+        from ..errors import ConfigError
+        from ..models.catalog import known
+        from ..models.pull import remove
+
+        if name.endswith(".gguf"):
+            raise ConfigError(f"{name} is a file of your own: only what was pulled is removed here")
+        model = f"local:{known(name).name}"
+        size = remove(name)
+        told = f"{model} is removed: {size / 1e6:,.0f} MB are free" if size else f"{model} is not here"
+        Output(sys.stdout).line(told)

@@ -36,8 +36,10 @@ def screen(
     from rich.text import Text
 
     rows: list[Text] = [_status(view, now, unicode)]
-    if with_code:
-        room = max(3, height // 2 - 3)
+    room = max(3, height // 2 - 3)
+    if view.reply.strip():  # what is being written comes before what ran last
+        rows += _tail(_tabless(view.reply), room, "│ " if unicode else "| ")
+    elif with_code:
         if view.code:
             rows += _block(highlighted(_tabless(view.code)), room * 2 // 3, "│ " if unicode else "| ")
         if view.output:
@@ -89,6 +91,13 @@ def _block(text: Text, room: int, mark: str) -> list[Text]:
     if len(rows) > len(kept):
         shown.append(Text.assemble(bar, (f"({len(rows) - len(kept):,} more)", "dim")))
     return shown
+
+
+def _tail(text: str, room: int, mark: str) -> list[Text]:
+    """The last rows of ``text`` behind a mark."""
+    from rich.text import Text
+
+    return [Text.assemble((mark, "dim"), (row, "dim")) for row in text.split("\n")[-room:]]
 
 
 def _bar(done: int, every: int, failed: int, width: int, unicode: bool) -> Text:

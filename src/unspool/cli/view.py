@@ -18,7 +18,8 @@ from .. import events as ev
 from ..types import CellOutcome, Status, Usage
 
 ROOT = "0"
-Phase = Literal["starting", "asking the model", "running code", "done"]
+Phase = Literal["starting", "asking the model", "the model writes", "running code", "done"]
+_REPLY_KEPT = 8_000  # characters of a reply that is being written: more than a screen has
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class View:
     now: float = 0.0  # time of the last event
     turn: int = 0
     max_turns: int | None = None
+    reply: str = ""  # the end of what the model has written in this turn, until it is done
     code: str = ""  # of the cell that runs or ran last
     output: str = ""  # what it printed
     outcome: CellOutcome | None = None
@@ -65,25 +67,32 @@ def fold(view: View, event: ev.Event) -> View:
         case ev.NodeStarted():
             return replace(view, nodes=view.nodes + 1)
         case ev.ModelReplied():
+            if event.node == ROOT:
+                view = replace(view, reply="")
             return _paid(view, event.usage, event.cost)
         case ev.BatchStarted() | ev.CallStarted() | ev.CallEnded():
             return _sub_calls(view, event)
         case ev.RunEnded():
             return replace(view, phase="done", status=event.status, usage=event.usage, cost=event.cost)
-        case ev.TurnStarted() | ev.CellStarted() | ev.CellEnded() if event.node == ROOT:
+        case ev.TurnStarted() | ev.ModelDelta() | ev.CellStarted() | ev.CellEnded() if event.node == ROOT:
             return _root(view, event)
         case _:
             return view
 
 
-def _root(view: View, event: ev.TurnStarted | ev.CellStarted | ev.CellEnded) -> View:
+def _root(view: View, event: ev.TurnStarted | ev.ModelDelta | ev.CellStarted | ev.CellEnded) -> View:
     match event:
         case ev.TurnStarted():
-            return replace(view, phase="asking the model" if event.turn else "starting", turn=event.turn)
+            phase: Phase = "asking the model" if event.turn else "starting"
+            return replace(view, phase=phase, turn=event.turn, reply="")
+        case ev.ModelDelta():
+            before = "" if event.fresh else view.reply
+            reply = f"{before}{event.thinking}{event.text}"[-_REPLY_KEPT:]
+            return replace(view, phase="the model writes", reply=reply)
         case ev.CellStarted():
-            before = (view.calls_done, view.calls_all, view.calls_failed)
+            counts = (view.calls_done, view.calls_all, view.calls_failed)
             return replace(
-                view, phase="running code", code=event.code, output="", outcome=None, before=before
+                view, phase="running code", code=event.code, output="", outcome=None, before=counts
             )
         case ev.CellEnded():
             error = f"{event.error.type}: {event.error.message}" if event.error else ""

@@ -10,18 +10,24 @@ True
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ..types import Finish
 from .protocol import ModelReply, ModelRequest
 from .providers import COMPATIBLE, Provider
 from .replies import FINISH, Counts, code_of_call, normalised, split_thinking
+from .schemas import in_words, is_closed
 
 if TYPE_CHECKING:
-    from lm15 import Request, Response
-    from lm15.providers.async_base import AsyncBaseProviderLM
+    from lm15 import CacheConfig, Request, Response, Usage
+    from lm15.providers.async_base import AsyncBaseProviderLM, AsyncTransport
 
-OPTIONAL = ("temperature", "seed", "stop", "response_format")
+    from .cloud import Door
+    from .wire import Wire
+
+OPTIONAL = ("temperature", "seed", "stop", "effort", "response_format")
 """What a server may refuse, and a call can do without, in the order it is left out."""
 
 _CONNECT_SECONDS = 10.0
@@ -32,17 +38,27 @@ def preload() -> None:
     from . import wire  # noqa: F401
 
 
-def open_adapter(provider: Provider, key: str, base_url: str | None) -> AsyncBaseProviderLM:
+def open_wire(base_url: str | None) -> Wire:
     from .wire import Wire
 
     # A proxy is for the net, not for this machine.
-    transport = Wire(connect_seconds=_CONNECT_SECONDS, use_proxy=not _on_loopback(base_url))
+    return Wire(connect_seconds=_CONNECT_SECONDS, use_proxy=not _on_loopback(base_url))
+
+
+def open_adapter(
+    provider: Provider, key: str, base_url: str | None, transport: AsyncTransport, door: Door | None = None
+) -> AsyncBaseProviderLM:
+    """What speaks this provider's dialect over ``transport``. It keeps nothing: it costs microseconds."""
     if provider.lm15 == COMPATIBLE or (base_url != provider.base_url and provider.lm15 == "openai-chat"):
         return _open_compatible(key, base_url, transport)
     from lm15.registry import PROVIDERS
 
     entry = PROVIDERS[provider.lm15]
     given: dict[str, object] = {"api_key": key, "transport": transport, "access": entry.access}
+    if door is not None:
+        given["settings"] = door.settings
+        given["api_key"] = door.signer or key
+        base_url = base_url or door.endpoint
     if base_url:
         given["base_url"] = base_url
     if entry.compat:
@@ -51,7 +67,7 @@ def open_adapter(provider: Provider, key: str, base_url: str | None) -> AsyncBas
     return adapter
 
 
-def _open_compatible(key: str, base_url: str | None, transport: object) -> AsyncBaseProviderLM:
+def _open_compatible(key: str, base_url: str | None, transport: AsyncTransport) -> AsyncBaseProviderLM:
     from lm15 import AsyncOpenAIChatLM
     from lm15.compat import OpenAIChatCompat
 
@@ -60,42 +76,60 @@ def _open_compatible(key: str, base_url: str | None, transport: object) -> Async
         instruction_role="system", max_tokens_field="max_tokens", cache_control="none", thinking_format="none"
     )
     assert base_url is not None
-    return AsyncOpenAIChatLM(api_key=key, base_url=base_url, compat=compat, transport=transport)  # type: ignore[arg-type]
+    return AsyncOpenAIChatLM(api_key=key, base_url=base_url, compat=compat, transport=transport)
 
 
-def read_reply(response: Response, provider: Provider, choices: Sequence[str] = ()) -> ModelReply:
-    """Our reply of lm15's; without cost and time."""
-    texts: list[str] = []
-    thoughts: list[str] = []
-    code: list[str] = []
-    finish = FINISH.get(response.finish_reason, "other")
-    for part in response.message.parts:
-        if part.type == "text":
-            texts.append(part.text)
-        elif part.type == "thinking":
-            thoughts.append(part.text)
-        elif part.type == "refusal":
-            finish = "filter"
-        elif part.type == "tool_call":
-            # lm15 keeps arguments that are no JSON object under one of these names.
-            raw = part.input.get("partial_json") or part.input.get("value")
-            found = code_of_call(raw if isinstance(raw, str) else part.input)
-            if found is not None:
-                code.append(found)
-    thinking, text = split_thinking("".join(texts))
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A provider's reply taken apart, in the order it came. ``calls``: arguments of tool calls. ``body``: the
+    whole of it, where it came at once.
+    """
+
+    texts: tuple[str, ...]
+    thoughts: tuple[str, ...]
+    calls: tuple[object, ...]
+    finish: Finish
+    counts: Counts
+    model: str
+    body: object = None
+
+
+def take_apart(response: Response) -> Received:
+    """A whole reply of lm15's."""
+    parts = response.message.parts
+    refused = any(part.type == "refusal" for part in parts)
+    # lm15 keeps arguments that are no JSON object under one of these names.
+    raw = [
+        (p.input.get("partial_json") or p.input.get("value"), p.input) for p in parts if p.type == "tool_call"
+    ]
+    return Received(
+        tuple(part.text for part in parts if part.type == "text"),
+        tuple(part.text for part in parts if part.type == "thinking"),
+        tuple(text if isinstance(text, str) else whole for text, whole in raw),
+        "filter" if refused else FINISH.get(response.finish_reason, "other"),
+        counts_of(response.usage),
+        response.model,
+        response.provider_data,
+    )
+
+
+def read_reply(received: Received, provider: Provider, choices: Sequence[str] = ()) -> ModelReply:
+    """Our reply; without cost and time."""
+    code = (code_of_call(arguments) for arguments in received.calls)
+    thinking, text = split_thinking("".join(received.texts))
     usage = normalised(
-        counts_of(response),
-        cached_apart=provider.lm15 == "anthropic",
-        reasoning_apart=provider.lm15 == "gemini",
+        received.counts,
+        cached_apart=provider.dialect == "anthropic",
+        reasoning_apart=provider.dialect == "gemini",
     )
     return ModelReply(
         text,
-        finish,
+        received.finish,
         usage,
-        response.model,
-        thinking="\n".join(filter(None, [*thoughts, thinking])),
-        code=tuple(code),
-        scores=scores_of(response.provider_data, choices) if choices else None,
+        received.model,
+        thinking="\n".join(filter(None, [*received.thoughts, thinking])),
+        code=tuple(found for found in code if found is not None),
+        scores=scores_of(received.body, choices) if choices else None,
     )
 
 
@@ -137,24 +171,33 @@ def wants(request: ModelRequest, parameter: str) -> bool:
             return request.seed is not None
         case "stop":
             return bool(request.stop)
+        case "effort":
+            return request.effort is not None
         case _:
             return request.schema is not None
 
 
-def to_lm15(model: str, request: ModelRequest, sent: Sequence[str], extra: Mapping[str, object]) -> Request:
-    from lm15 import Config, Message, Request, TextPart
+def to_lm15(
+    provider: Provider, model: str, request: ModelRequest, sent: Sequence[str], extra: Mapping[str, object]
+) -> Request:
+    from lm15 import Config, Message, Reasoning, Request, TextPart
 
-    messages = list(request.messages)
+    fmt = _response_format(provider, request) if "response_format" in sent else None
+    said = request.messages if fmt or not request.schema else in_words(request.messages, request.schema)
+    messages = list(said)
     system = None
     if len(messages) > 1 and messages[0].role == "system":
         system = _sendable(messages.pop(0).text) or None
+    fields = {**_cache_field(provider, model, request), **extra}
     config = Config(
         max_tokens=request.max_tokens,
         temperature=request.temperature if "temperature" in sent else None,
         seed=request.seed if "seed" in sent else None,
         stop=request.stop if "stop" in sent else (),
-        response_format=_response_format(request) if "response_format" in sent else None,
-        extensions=dict(extra) or None,  # type: ignore[arg-type]  # any JSON; theirs is a closed union
+        response_format=fmt,
+        reasoning=Reasoning(effort=request.effort) if request.effort and "effort" in sent else None,
+        cache=_cache(provider, _kept(request) - (len(request.messages) - len(messages))),
+        extensions=fields or None,  # type: ignore[arg-type]  # any JSON; theirs is a closed union
     )
     return Request(
         model=model,
@@ -169,6 +212,30 @@ def to_lm15(model: str, request: ModelRequest, sent: Sequence[str], extra: Mappi
     )
 
 
+def _kept(request: ModelRequest) -> int:
+    """How many of the first messages will be sent again."""
+    return len(request.messages) if request.grows else request.stable
+
+
+def _cache(provider: Provider, kept: int) -> CacheConfig | None:
+    """The marks at the end of what will be sent again, where a provider wants to be told.
+
+    ``kept`` counts the messages behind the system prompt; that has a mark of its own.
+    """
+    if provider.dialect != "anthropic" or kept < 0:
+        return None
+    from lm15 import CacheConfig
+
+    return CacheConfig(prefix_until_index=kept - 1) if kept else CacheConfig(prefix="stable")
+
+
+def _cache_field(provider: Provider, model: str, request: ModelRequest) -> dict[str, object]:
+    """The same for Claude behind OpenRouter, which places the mark at the end of the request itself."""
+    if provider.name == "openrouter" and model.startswith("anthropic/") and request.grows:
+        return {"cache_control": {"type": "ephemeral"}}
+    return {}
+
+
 def _sendable(text: str) -> str:
     """The text with halves of surrogate pairs replaced: no provider takes them, and lm15 says so."""
     if text.isascii():
@@ -176,12 +243,14 @@ def _sendable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _response_format(request: ModelRequest) -> dict[str, object]:
+def _response_format(provider: Provider, request: ModelRequest) -> dict[str, object] | None:
+    """What makes the provider enforce the schema; None where it would not take it."""
+    if provider.dialect == "anthropic" and not is_closed(request.schema):
+        return None
     return {"type": "json_schema", "name": "reply", "schema": dict(request.schema or {}), "strict": False}
 
 
-def counts_of(response: Response) -> Counts:
-    usage = response.usage
+def counts_of(usage: Usage) -> Counts:
     return Counts(
         input=usage.input_tokens,
         output=usage.output_tokens,

@@ -3,10 +3,12 @@
 Contract of :class:`Caller`: ``call`` returns a reply, or raises :class:`ModelError` for a call that
 failed for good. What may help is sent again (408, 409, 429, 5xx, a lost connection, a timeout)
 with a growing, jittered wait; where the server says how long to wait, that long. A prompt that
-cannot fit the model's window is refused before it is sent. A reply without text or code is asked
-for once more, then is the error ``empty``. ``reply.seconds`` runs from the first send to the reply,
-waits included, without the time in the queue; ``reply.usage`` counts every attempt that was paid. A
-:class:`Payer` is asked before each send, and told after it.
+cannot fit the model's window is refused before it is sent, and more than the model can write is not
+asked for. A call that is told "too many" is not given up while other calls of the model go well. A
+reply without text or code is asked for once more, with room for four times as much where it was cut (a
+model may think all its tokens away), then is the error ``empty``. ``reply.seconds`` runs from the first
+send to the reply, waits included, without the time in the queue; ``reply.usage`` counts every attempt
+that was paid. A :class:`Payer` is asked before each send, and told after it.
 
 >>> import asyncio
 >>> from unspool.models.protocol import Message, ModelRequest
@@ -28,13 +30,13 @@ from time import perf_counter
 from typing import Protocol
 
 from ..errors import ModelError
-from ..types import FailureKind, Finish, Usage, known_sum
+from ..types import FailureKind, Usage, known_sum
 from .gate import Gate
-from .protocol import Model, ModelInfo, ModelReply, ModelRequest
+from .protocol import Model, ModelInfo, ModelReply, ModelRequest, refuse_too_long
 
-BYTES_PER_TOKEN = 4  # more than most text has: what is refused with it surely does not fit
 LONGEST_WAIT = 120.0  # a server that asks for a longer pause than this has failed the call
-NO_SECOND_TRY: frozenset[Finish] = frozenset({"length", "filter"})
+LEAST_ROOM = 4096  # tokens for a reply whose limit was used up before any text
+MORE_ROOM = 4
 
 
 class Payer(Protocol):
@@ -86,16 +88,22 @@ class Caller:
     def info(self) -> ModelInfo:
         return self.model.info
 
+    @property
+    def each(self) -> tuple[Caller, ...]:
+        """The callers of a list of models; of one model, itself."""
+        return (self,)
+
     async def close(self) -> None:
         await self.model.close()
 
     async def call(self, request: ModelRequest, payer: Payer | None = None) -> ModelReply:
-        refuse_too_long(request, self.model.info)
+        request = within_limits(request, self.model.info)
         clock = _Clock()
         reply, retries = await self._reliably(request, payer, clock)
         if not reply.text.strip() and not reply.code:
             reply, retries = await self._not_empty(request, payer, clock, reply, retries)
-        return replace(reply, seconds=clock.seconds(), retries=retries)
+        source = self.model.info.name
+        return replace(reply, seconds=clock.seconds(), retries=retries, source=source)
 
     async def _send(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
         """Sends it once, when its turn has come: a call that waits for its next try is in nobody's way."""
@@ -138,6 +146,23 @@ class Caller:
         self, request: ModelRequest, payer: Payer | None, clock: _Clock
     ) -> tuple[ModelReply, int]:
         """A reply and how many retries it took."""
+        retries = 0
+        while True:
+            served = self.gate.served
+            try:
+                reply, more = await self._round(request, payer, clock)
+            except ModelError as error:
+                # Others got through meanwhile: so will this one.
+                if error.kind != "rate_limit" or self.gate.served == served or not _may_help(error):
+                    raise
+                retries += self._attempts
+            else:
+                return reply, retries + more
+
+    async def _round(
+        self, request: ModelRequest, payer: Payer | None, clock: _Clock
+    ) -> tuple[ModelReply, int]:
+        """As many attempts as a call has."""
         try:
             return await self._send(request, payer, clock), 0
         except ModelError as error:
@@ -160,11 +185,16 @@ class Caller:
         self, request: ModelRequest, payer: Payer | None, clock: _Clock, empty: ModelReply, retries: int
     ) -> tuple[ModelReply, int]:
         """Ask once more where that may help; raise where the reply stays empty."""
-        spent, cost = empty.usage, empty.cost
-        if empty.finish not in NO_SECOND_TRY and self._attempts > 1:
+        spent, cost, name = empty.usage, empty.cost, self.model.info.name
+        again = _once_more(request, empty, self.model.info) if self._attempts > 1 else None
+        if again is not None:
             try:
-                second, more = await self._reliably(request, payer, clock)
+                second, more = await self._reliably(again, payer, clock)
             except ModelError as error:
+                if error.kind == "bad_request" and again is not request:  # it does not take such a limit
+                    raise ModelError(
+                        "empty", _why_empty(name, empty, request), model=name, usage=spent, cost=cost
+                    ) from None
                 if error.usage is None:
                     error.usage, error.cost = spent, cost
                 else:
@@ -173,9 +203,8 @@ class Caller:
             spent, cost = spent + second.usage, known_sum(cost, second.cost)
             if second.text.strip() or second.code:
                 return replace(second, usage=spent, cost=cost), retries + 1 + more
-            empty = second
-        name = self.model.info.name
-        raise ModelError("empty", _why_empty(name, empty), model=name, usage=spent, cost=cost)
+            empty, request = second, again
+        raise ModelError("empty", _why_empty(name, empty, request), model=name, usage=spent, cost=cost)
 
 
 class _Clock:
@@ -218,34 +247,41 @@ class _Patience:
         return True if error.retry_after is None else error.retry_after
 
 
-def refuse_too_long(request: ModelRequest, info: ModelInfo) -> None:
-    """Raise ``too_long`` where the prompt cannot fit. The estimate is low: it never refuses in doubt."""
-    if info.window is None:
-        return
-    size = sum(_bytes(message.text) for message in request.messages) // BYTES_PER_TOKEN
-    if size > info.window:
-        raise ModelError(
-            "too_long",
-            f"the prompt is about {size:,} tokens and {info.name} reads at most {info.window:,}: "
-            "send slices of it, one call for each",
-            model=info.name,
-        )
+def within_limits(request: ModelRequest, info: ModelInfo) -> ModelRequest:
+    """The request, asking for no more than the model writes. Raises ``too_long`` where it cannot fit."""
+    refuse_too_long(request, info)
+    most = info.max_output
+    if most is not None and request.max_tokens is not None and request.max_tokens > most:
+        return replace(request, max_tokens=most)
+    return request
 
 
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+def _once_more(request: ModelRequest, empty: ModelReply, info: ModelInfo) -> ModelRequest | None:
+    """What to send after an empty reply; ``None`` where it would be as empty."""
+    if empty.finish == "filter":
+        return None
+    if empty.finish != "length":
+        return request
+    had = request.max_tokens or empty.usage.output_tokens
+    if had is None:
+        return None
+    room = max(LEAST_ROOM, MORE_ROOM * had)
+    if info.max_output is not None:
+        room = min(room, info.max_output)
+    return replace(request, max_tokens=room) if room > had else None
 
 
 def _may_help(error: ModelError) -> bool:
     return error.retryable and (error.retry_after or 0.0) <= LONGEST_WAIT
 
 
-def _why_empty(name: str, reply: ModelReply) -> str:
+def _why_empty(name: str, reply: ModelReply, request: ModelRequest) -> str:
     if reply.finish == "filter":
         return f"{name} returned no text: its content filter stopped the reply"
     thought = ", only thinking" if reply.thinking or reply.usage.reasoning_tokens else ""
     if reply.finish == "length":
-        return f"{name} reached its limit of tokens before any text{thought}: raise max_tokens"
+        limit = f"its limit of {request.max_tokens:,} tokens" if request.max_tokens else "its limit of tokens"
+        return f"{name} reached {limit} before any text{thought}: raise max_tokens"
     return f"{name} returned an empty reply{thought}"
 
 

@@ -3,7 +3,8 @@
 Contract: ``resolve`` and ``resolve_pair`` block (they may ask servers, and pull the local model):
 call them in a thread. Names are ``provider:model``; a wrong one is :class:`UnknownModel` with the
 known ones, a missing key a :class:`ConfigError` that names the variable, and where there is nothing
-:class:`NoModelFound` tells the three ways out. A model object is handed back as it is.
+:class:`NoModelFound` tells the three ways out. A model object is handed back as it is. A list of
+names (or of names with commas between them) is one model: the first of them that answers.
 
 Where no name is given, in this order: ``UNSPOOL_MODEL``, a key in the environment, a server that
 answers on this machine, the local model.
@@ -14,32 +15,23 @@ answers on this machine, the local model.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..errors import ConfigError, NoModelFound, UnknownModel
-from .catalog import DEFAULT, FILES, find, known
+from ..errors import ConfigError, NoModelFound
+from .catalog import DEFAULT, FILES, find
+from .fallback import FallbackModel
+from .named import NO_CHAT, Spec, Where, look, make_any, ways_out
 from .probe import Answer, ask_all
 from .protocol import Model
 from .providers import PROVIDERS, Provider, masked
-from .pull import OnProgress, PullFailed, pull
+from .pull import OnProgress
 
 Kind = Literal["variable", "key", "server", "local"]
 
 MODEL_VARIABLE = "UNSPOOL_MODEL"
 SUB_MODEL_VARIABLE = "UNSPOOL_SUB_MODEL"
-
-WAYS_OUT = """There are three ways to a model:
-  1. a key: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or another provider's ({others})
-  2. a server on this machine: start Ollama, llama.cpp, vLLM or LM Studio
-  3. a small model in this process's care: pip install "unspool[local]" and unspool models pull"""
-
-_SMALL = re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)\s*b(?![a-z0-9])", re.IGNORECASE)
-_LARGEST_SMALL = 4.0  # billions of parameters that the prompts of the small profile are for
-_NO_CHAT = re.compile(r"embed|rerank|whisper|tts|clip|bge-|moderation", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +54,8 @@ class Found:
     candidates: tuple[Candidate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where to look; the defaults are this process's environment and machine."""
-
-    environ: Mapping[str, str]
-    servers: Sequence[Provider]
-    cache: str | None = None
-    progress: OnProgress | None = None
-
-
-def look(
-    environ: Mapping[str, str] | None = None,
-    servers: Sequence[Provider] | None = None,
-    cache: str | None = None,
-    progress: OnProgress | None = None,
-) -> Where:
-    if servers is None:
-        servers = tuple(p for p in PROVIDERS.values() if p.here)
-    return Where(os.environ if environ is None else environ, servers, cache, progress)
-
-
 def resolve(
-    spec: str | Model | None = None,
+    spec: Spec | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     servers: Sequence[Provider] | None = None,
@@ -92,18 +63,16 @@ def resolve(
     progress: OnProgress | None = None,
 ) -> Model:
     """The model of this name, or the one that is found. ``progress`` hears of a pull."""
-    if spec is not None and not isinstance(spec, str):
-        return spec
     where = look(environ, servers, cache, progress)
     if spec is None:
         spec = _found(where).model
         assert spec is not None
-    return _make(spec, where)
+    return make_any(spec, where)
 
 
 def resolve_pair(
-    model: str | Model | None = None,
-    sub_model: str | Model | None = None,
+    model: Spec | None = None,
+    sub_model: Spec | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     servers: Sequence[Provider] | None = None,
@@ -117,17 +86,18 @@ def resolve_pair(
         found = _found(where)
         assert found.model is not None
         model, sub_model = found.model, sub_model or found.sub_model
-    root = _make(model, where) if isinstance(model, str) else model
+    root = make_any(model, where)
     if sub_model is None:
         sub_model = where.environ.get(SUB_MODEL_VARIABLE, "").strip() or None
-    if sub_model is None and isinstance(model, str):
+    if sub_model is None and isinstance(model, str) and not isinstance(root, FallbackModel):
         sub_model = _cheaper(root.info.name, where)
     if sub_model is None or sub_model == model:
         return root, root
-    if not isinstance(sub_model, str):
-        return root, sub_model
-    sub = _make(sub_model, where)
-    return root, root if sub.info.name == root.info.name else sub
+    sub = make_any(sub_model, where)
+    same = (
+        isinstance(sub_model, str) and not isinstance(sub, FallbackModel) and sub.info.name == root.info.name
+    )
+    return root, root if same else sub
 
 
 def discover(
@@ -144,7 +114,7 @@ def _found(where: Where) -> Found:
     found = _discover(where)
     if found.model is None:
         looked = "".join(f"  - {c.place}: {c.detail}\n" for c in found.candidates)
-        raise NoModelFound(f"No model was found.\n{_ways_out()}\nLooked at:\n{looked}".rstrip())
+        raise NoModelFound(f"No model was found.\n{ways_out()}\nLooked at:\n{looked}".rstrip())
     return found
 
 
@@ -172,7 +142,11 @@ def _keys(where: Where) -> list[Candidate]:
             candidates.append(_redirected(provider, where))
         elif provider.key(where.environ):
             variable = next(v for v in provider.keys if where.environ.get(v, "").strip())
-            candidates.append(Candidate("key", variable, f"{provider.name}:{provider.root}", "is set"))
+            if provider.root is None:
+                detail = f"is set; name a model: {provider.name}:NAME"
+                candidates.append(Candidate("key", variable, None, detail))
+            else:
+                candidates.append(Candidate("key", variable, f"{provider.name}:{provider.root}", "is set"))
     if not candidates:
         candidates.append(Candidate("key", "keys in the environment", None, "none is set"))
     return candidates
@@ -188,7 +162,7 @@ def _redirected(provider: Provider, where: Where) -> Candidate:
 
 def _served(provider: Provider, answer: Answer) -> Candidate:
     place = masked(f"{provider.name} at {provider.base_url}")
-    chat = [name for name in answer.models if not _NO_CHAT.search(name)]
+    chat = [name for name in answer.models if not NO_CHAT.search(name)]
     if chat:
         more = f", and {len(chat) - 1} more" if len(chat) > 1 else ""
         return Candidate("server", place, f"{provider.name}:{chat[0]}", f"serves {chat[0]}{more}")
@@ -216,83 +190,3 @@ def _cheaper(name: str, where: Where) -> str | None:
     if provider is None or provider.sub is None or model != provider.root:
         return None
     return None if provider.redirected(where.environ) else f"{provider.name}:{provider.sub}"
-
-
-def _make(spec: str, where: Where) -> Model:
-    provider_name, _, model = spec.strip().partition(":")
-    if provider_name == "local" or (not model and provider_name in FILES):
-        return _make_local(model if provider_name == "local" else provider_name, where)
-    provider = PROVIDERS.get(provider_name)
-    if provider is None:
-        raise UnknownModel(
-            f"there is no model {spec!r}: a name is provider:model, and the providers are "
-            f"{', '.join(PROVIDERS)} and local (local:{', local:'.join(FILES)})"
-        )
-    return _make_remote(provider, model, where)
-
-
-def _make_remote(provider: Provider, model: str, where: Where) -> Model:
-    from .adapters import preload
-    from .remote import RemoteModel
-
-    preload()  # here, in a thread, rather than on the loop with the first call
-    key = provider.key(where.environ)
-    address = provider.address(where.environ)
-    redirected = provider.redirected(where.environ)
-    for server in where.servers:
-        if server.name == provider.name:
-            address = server.base_url
-    if provider.keys and key is None and not redirected:
-        raise ConfigError(f"{provider.name} needs a key: set {' or '.join(provider.keys)}")
-    if not model and provider.root and not redirected:
-        model = provider.root
-    if provider.here or not model:
-        model = _checked(replace(provider, base_url=address), model, key)
-    return RemoteModel(
-        provider if not provider.here else replace(provider, base_url=address),
-        model,
-        key=key,
-        base_url=address if redirected else None,
-        profile=_profile(model),
-    )
-
-
-def _checked(server: Provider, model: str, key: str | None) -> str:
-    """The model to ask for from a server of one's own, which says what it has."""
-    answer = ask_all([server], seconds=3.0, key=key)[server]
-    place = masked(f"{server.name} at {server.base_url}")
-    if not answer.models:
-        raise NoModelFound(f"{place}: {answer.trouble or 'it serves no model'}")
-    if not model:
-        return next((name for name in answer.models if not _NO_CHAT.search(name)), answer.models[0])
-    # Ollama lists "qwen3:latest" for what is also called "qwen3".
-    if model in answer.models or f"{model}:latest" in answer.models:
-        return model
-    raise UnknownModel(f"{place} does not serve {model!r}; it serves {', '.join(answer.models[:20])}")
-
-
-def _make_local(name: str, where: Where) -> Model:
-    from .local import LocalModel
-    from .local_process import require_llama_cpp
-
-    if name.endswith(".gguf"):
-        return LocalModel(path=name)
-    entry = known(name)
-    require_llama_cpp()
-    if find(entry.name, where.cache) is None:
-        try:
-            pull(entry.name, progress=where.progress, cache=where.cache)
-        except PullFailed as error:
-            raise PullFailed(f"{error}\n{_ways_out()}") from None
-    return LocalModel(entry.name, cache=where.cache)
-
-
-def _profile(model: str) -> str:
-    """The prompts that suit a model, by the size that its name tells."""
-    sizes = [float(size) for size in _SMALL.findall(model)]
-    return "small" if sizes and max(sizes) <= _LARGEST_SMALL else "frontier"
-
-
-def _ways_out() -> str:
-    others = [p.keys[0] for p in PROVIDERS.values() if p.keys and p.name not in ("openai", "anthropic")]
-    return WAYS_OUT.format(others=", ".join(others[:3]) + ", …")

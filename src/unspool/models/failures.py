@@ -32,6 +32,8 @@ _PARAMETER = re.compile(
     r"(parameter|value|field|argument|format)|extra (inputs|fields)",
     re.IGNORECASE | re.DOTALL,
 )
+_EFFORT = re.compile(r"reasoning|thinking|effort", re.IGNORECASE)
+_SCHEMA = re.compile(r"response_?(format|schema|json_?schema)|output_config|json_schema", re.IGNORECASE)
 
 
 def scrub(message: str, key: str | None) -> str:
@@ -43,7 +45,14 @@ def scrub(message: str, key: str | None) -> str:
 
 def refused_parameter(error: ModelError, sent: tuple[str, ...]) -> str | None:
     """The parameter that the server says it does not take, if it is one of those sent."""
-    if error.kind != "bad_request" or not _PARAMETER.search(error.message):
+    if error.kind != "bad_request":
+        return None
+    # Every dialect has its own field for a schema, and its own words for what is wrong with one.
+    if "response_format" in sent and _SCHEMA.search(error.message):
+        return "response_format"
+    if "effort" in sent and _EFFORT.search(error.message):
+        return "effort"
+    if not _PARAMETER.search(error.message):
         return None
     return next((name for name in sent if name in error.message), None)
 

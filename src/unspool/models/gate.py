@@ -24,6 +24,7 @@ class Gate:
         self.limit = limit
         self.allowed = limit
         self.open = 0
+        self.served = 0  # calls that went well
         self._well = 0
         self._paused_until = 0.0
         self._halved_at = 0.0
@@ -62,6 +63,7 @@ class Gate:
         self._well = 0
 
     def went_well(self) -> None:
+        self.served += 1
         if self.allowed < self.limit:
             self._well += 1
             if self._well >= self.allowed:

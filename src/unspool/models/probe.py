@@ -12,13 +12,14 @@ server: only a list of models in the common form counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
+from .limits import window_of
 from .providers import Provider
 
 _LARGEST = 4 << 20
@@ -26,9 +27,10 @@ _LARGEST = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The models a server has, or the trouble with asking it."""
+    """The models a server has with the windows it tells, or the trouble with asking it."""
 
     models: tuple[str, ...] = ()
+    windows: Mapping[str, int | None] = field(default_factory=lambda: dict[str, int | None]())
     trouble: str = ""
 
 
@@ -66,5 +68,9 @@ def _ask(base_url: str, seconds: float, key: str | None) -> Answer:
     entries = body.get("data") if isinstance(body, dict) else None
     if not isinstance(entries, list):
         return Answer(trouble="answers, but not as a model server")
-    names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
-    return Answer(tuple(name for name in names if isinstance(name, str) and name))
+    windows = {
+        entry["id"]: window_of(entry)
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]
+    }
+    return Answer(tuple(windows), windows)

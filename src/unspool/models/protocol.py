@@ -7,16 +7,21 @@ Contract of :class:`Model`:
 - It raises :class:`unspool.errors.ModelError` and nothing else for a failed call.
 - Cancelling the task that awaits ``complete`` stops the request: the connection is closed.
 - Usage is normalised as in :class:`unspool.types.Usage`; cost is ``None`` where no price is known.
+- Where ``request.on_delta`` is set, a model that can calls it with each piece of the reply as it
+  comes. Pieces are for showing: the reply that is returned is what counts.
 - ``close`` frees connections and processes; calling it twice is fine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from ..errors import ModelError
 from ..types import Finish, Usage
+
+BYTES_PER_TOKEN = 4  # more than most text has: what is refused with it surely does not fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,21 @@ class Message:
     text: str
 
 
+Effort = Literal["off", "minimal", "low", "medium", "high"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a reply that is still being written. ``fresh``: what came before it is void."""
+
+    text: str = ""
+    thinking: str = ""
+    fresh: bool = False
+
+
+OnDelta = Callable[[Delta], None]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call. ``None`` leaves the choice to the provider. ``timeout`` is in seconds.
@@ -34,7 +54,8 @@ class ModelRequest:
     ``schema`` is a JSON schema that the reply has to fit, given to providers that can enforce it.
     ``choices`` asks for exactly one of these texts; models that can constrain do, others are
     checked by the caller. ``stable``: how many of the first messages other conversations begin with,
-    too, so that it pays to keep what was made of them.
+    too, so that it pays to keep what was made of them. ``grows``: this conversation goes on, so that
+    the next request begins with all of these messages.
     """
 
     messages: tuple[Message, ...]
@@ -42,10 +63,13 @@ class ModelRequest:
     temperature: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    effort: Effort | None = None  # of thinking, for models that can be told
     schema: Mapping[str, object] | None = None
     choices: tuple[str, ...] = ()
     stable: int = 0
+    grows: bool = False
     timeout: float = 600.0
+    on_delta: OnDelta | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +89,8 @@ class ModelReply:
     seconds: float = 0.0
     retries: int = 0
     scores: Mapping[str, float] | None = None
+    source: str = ""  # the name of the model that served it, as in ``ModelInfo``
+    notes: tuple[str, ...] = ()  # what the run's notes should say of how it came about
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +139,26 @@ class Model(Protocol):
     async def complete(self, request: ModelRequest) -> ModelReply: ...
 
     async def close(self) -> None: ...
+
+
+def refuse_too_long(request: ModelRequest, info: ModelInfo) -> None:
+    """Raise ``too_long`` where the prompt cannot fit. The estimate is low: it never refuses in doubt."""
+    if info.window is None:
+        return
+    size = size_of(request)
+    if size > info.window:
+        raise ModelError(
+            "too_long",
+            f"the prompt is about {size:,} tokens and {info.name} reads at most {info.window:,}: "
+            "send slices of it, one call for each",
+            model=info.name,
+        )
+
+
+def size_of(request: ModelRequest) -> int:
+    """About how many tokens a prompt has, at the least."""
+    return sum(_bytes(message.text) for message in request.messages) // BYTES_PER_TOKEN
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -3,7 +3,8 @@
 Contract: a table, no I/O but reading the environment. ``root`` is the model that is taken where
 only a key was found, ``sub`` the cheaper one that sub-calls then go to; both are ``None`` for
 servers on this machine, which are asked what they serve. ``lm15`` is the entry of lm15's registry
-that speaks the wire; ``prices`` the provider's name in genai-prices.
+that speaks the wire; ``prices`` the provider's name in genai-prices. Clouds (Azure, Bedrock) serve
+what their customers deployed there, so that a model is always named.
 
 >>> PROVIDERS["openai"].keys
 ('OPENAI_API_KEY',)
@@ -16,6 +17,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+Dialect = Literal["chat", "anthropic", "gemini"]
 
 COMPATIBLE = "compatible"
 """The wire of a server that speaks chat completions and is none of the services known by name."""
@@ -34,6 +39,7 @@ class Provider:
     base_url: str | None = None  # None: the one that lm15 knows
     base_url_variable: str | None = None
     here: bool = False
+    cloud: bool = False  # reached through an account's own address: see :mod:`.cloud`
 
     def key(self, environ: Mapping[str, str]) -> str | None:
         for variable in self.keys:
@@ -44,8 +50,15 @@ class Provider:
     def address(self, environ: Mapping[str, str]) -> str | None:
         """The base URL to use, or None for the provider's own."""
         if self.base_url_variable and (value := environ.get(self.base_url_variable, "").strip()):
-            return value
+            return _whole(value, self.base_url or "") if self.here else value
         return self.base_url
+
+    @property
+    def dialect(self) -> Dialect:
+        """The form of requests and replies, whoever serves them."""
+        if self.lm15.endswith("anthropic"):
+            return "anthropic"
+        return "gemini" if self.lm15 == "gemini" else "chat"
 
     def redirected(self, environ: Mapping[str, str]) -> bool:
         """Whether the environment points this name at another server than the provider's own."""
@@ -98,13 +111,52 @@ _ROWS = (
         "moonshotai", ("MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"), "kimi-k2.7-code", "kimi-k2.6",
         lm15="moonshotai", prices="moonshotai",
     ),
-    Provider("ollama", lm15="ollama", base_url="http://127.0.0.1:11434/v1", here=True),
-    Provider("llamacpp", base_url="http://127.0.0.1:8080/v1", here=True),
-    Provider("vllm", lm15="vllm", base_url="http://127.0.0.1:8000/v1", here=True),
-    Provider("lmstudio", base_url="http://127.0.0.1:1234/v1", here=True),
+    Provider("azure", ("AZURE_OPENAI_API_KEY",), lm15="azure-chat", prices="azure", cloud=True),
+    Provider(
+        "azure-anthropic", ("ANTHROPIC_FOUNDRY_API_KEY",),
+        lm15="azure-anthropic", prices="azure", cloud=True,
+    ),
+    Provider("bedrock", ("AWS_BEARER_TOKEN_BEDROCK",), lm15="bedrock-chat", prices="aws", cloud=True),
+    Provider(
+        "bedrock-anthropic", ("AWS_BEARER_TOKEN_BEDROCK",),
+        lm15="bedrock-anthropic", prices="aws", cloud=True,
+    ),
+    Provider(
+        "ollama", lm15="ollama", base_url="http://127.0.0.1:11434/v1",
+        base_url_variable="OLLAMA_HOST", here=True,
+    ),
+    Provider(
+        "llamacpp", base_url="http://127.0.0.1:8080/v1",
+        base_url_variable="LLAMACPP_BASE_URL", here=True,
+    ),
+    Provider(
+        "vllm", lm15="vllm", base_url="http://127.0.0.1:8000/v1",
+        base_url_variable="VLLM_BASE_URL", here=True,
+    ),
+    Provider(
+        "lmstudio", base_url="http://127.0.0.1:1234/v1",
+        base_url_variable="LMSTUDIO_BASE_URL", here=True,
+    ),
 )  # fmt: skip
 
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
+
+
+def _whole(address: str, usual: str) -> str:
+    """A server's base URL from what its own variable may hold, e.g. Ollama's ``0.0.0.0:11434``."""
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    try:
+        host, port = parts.hostname or "127.0.0.1", parts.port
+    except ValueError:
+        return address  # no address at all: asking it says so
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"
+    who = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
+    if port is None and parts.scheme == "http":
+        port = urlsplit(usual).port
+    path = parts.path.rstrip("/")
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{who}{host}{f':{port}' if port else ''}{path or urlsplit(usual).path}"
 
 
 def masked(text: str) -> str:

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..errors import NoModelFound
-from .catalog import LocalFile, find, known, models_dir
+from ..errors import ConfigError, NoModelFound
+from .catalog import LocalFile, known, models_dir
 from .sources import Hub, Slices, Source, SourceFailed
 
 Phase = Literal["waiting", "downloading", "checking", "ready"]
@@ -83,13 +83,28 @@ def pull(
     return final
 
 
-def remove(name: str, cache: str | os.PathLike[str] | None = None) -> bool:
-    """Delete a pulled file; whether there was one."""
-    path = find(name, cache)
-    if path is None:
-        return False
-    path.unlink()
-    return True
+def remove(name: str, cache: str | os.PathLike[str] | None = None) -> int:
+    """Delete a pulled model, and what a broken-off pull of it has left; the bytes that are free now."""
+    file, folder = known(name), models_dir(cache)
+    final = folder / file.file
+    partial, staging = (final.with_name(f".{file.file}.{what}") for what in ("partial", "staging"))
+    if not any(os.path.lexists(path) for path in (final, partial, staging)):
+        return 0
+    with _alone(folder / f".{file.file}.lock", _no_wait):
+        size = sum(_size(path) for path in (final, partial, *staging.rglob("*")))
+        for path in (final, partial):
+            path.unlink(missing_ok=True)
+        if staging.is_dir() and not staging.is_symlink():
+            shutil.rmtree(staging)
+    return size
+
+
+def _size(path: Path) -> int:
+    return path.lstat().st_size if path.is_file() else 0
+
+
+def _no_wait() -> None:
+    raise ConfigError("this model is being pulled at this moment: stop that first")
 
 
 def _pull(file: LocalFile, final: Path, tried: Sequence[Source], report: OnProgress) -> None:

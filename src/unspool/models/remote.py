@@ -3,8 +3,9 @@
 Contract: implements :class:`unspool.models.protocol.Model`. One pool of connections for each event
 loop it is used on. A cancelled call closes its connection. Thinking is kept out of the text, code
 that came as a tool call is in ``code``, usage is counted once. A parameter that the server says it
-does not take is left out from then on. Cost is ``None`` where the price is not known, and 0.0 on a
-server of this machine. ``info`` has window and price once the list of prices is read.
+does not take is left out from then on. Where the request has an ``on_delta`` the reply is streamed,
+and counts only if the provider said that it is complete. Cost is ``None`` where the price is not
+known, and 0.0 on a server of this machine. ``info`` has window and price once the list of prices is read.
 
 >>> from unspool.models.providers import PROVIDERS
 >>> model = RemoteModel(PROVIDERS["openai"], "gpt-5-mini", key="not a key")
@@ -16,7 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from time import perf_counter
@@ -25,17 +27,22 @@ from weakref import WeakKeyDictionary
 
 from ..errors import ModelError
 from . import prices
-from .adapters import OPTIONAL, counts_of, open_adapter, read_reply, to_lm15, wants
+from .adapters import OPTIONAL, Received, open_adapter, open_wire, read_reply, take_apart, to_lm15, wants
 from .failures import no_key, refused_parameter, translate
-from .protocol import FREE, ModelInfo, ModelReply, ModelRequest, Price
+from .limits import output_limit
+from .protocol import FREE, ModelInfo, ModelReply, ModelRequest, OnDelta, Price, refuse_too_long, size_of
 from .providers import Provider
+from .streams import CutShort, NotAStream, gather
 
 if TYPE_CHECKING:
-    from lm15 import Request, Response
-    from lm15.providers.async_base import AsyncBaseProviderLM
+    from lm15 import Request
+    from lm15.providers.async_base import AsyncBaseProviderLM, AsyncTransport
+
+    from .cloud import Door
 
 _LIST_SECONDS = 5.0
 _NO_KEY = "none"
+_SURELY_FITS = 4_000  # tokens; for a larger prompt the window is looked up before it is sent
 
 # Where the wires but chat completions put the reply itself: a body with none of these is not one.
 _OTHER_REPLIES = ("content", "candidates", "output")
@@ -44,9 +51,9 @@ _OTHER_REPLIES = ("content", "candidates", "output")
 class RemoteModel:
     """One model of one provider.
 
-    ``base_url`` sends the calls to another server that speaks the same wire. ``extra`` holds
-    fields for the body of each request. ``price``: what its tokens cost; ``None`` looks it up for the
-    provider's own address, and is free for a server of this machine.
+    ``base_url`` sends the calls to another server that speaks the same wire, ``door`` to an account
+    in a cloud. ``extra`` holds fields for the body of each request. ``price``: what its tokens cost;
+    ``None`` looks it up for the provider's own address, and is free for a server of this machine.
     """
 
     def __init__(
@@ -56,6 +63,7 @@ class RemoteModel:
         *,
         key: str | None = None,
         base_url: str | None = None,
+        door: Door | None = None,
         profile: str = "frontier",
         window: int | None = None,
         parallel: int | None = None,
@@ -65,7 +73,9 @@ class RemoteModel:
     ) -> None:
         self._provider = provider
         self._model = model
-        self._key = key
+        self._key = door.key if door else key
+        self._door = door
+        self._streams = True
         self._base_url = base_url or provider.base_url
         self._elsewhere = self._base_url != provider.base_url
         price = FREE if price is None and provider.here else price
@@ -74,6 +84,7 @@ class RemoteModel:
             name or f"{provider.name}:{model}",
             profile=profile,
             window=window,
+            max_output=output_limit(model),
             parallel=parallel,
             price=price,
             endpoint=self._base_url if self._elsewhere and name is None else None,
@@ -104,20 +115,23 @@ class RemoteModel:
 
     async def complete(self, request: ModelRequest, extra: Mapping[str, object] | None = None) -> ModelReply:
         """One call. ``extra`` is added to the body of this one."""
-        if self._key is None and self._provider.keys and not self._elsewhere:
+        if self._key is None and self._provider.keys and not (self._elsewhere or self._door):
             raise no_key(self._provider, self._info.name)
         if self._listed:
             prices.load()
+            if size_of(request) > _SURELY_FITS and not prices.loaded():
+                await prices.ready()
+                refuse_too_long(request, self.info)
         started = perf_counter()
         try:
-            response = await self._ask(request, {**self._extra, **(extra or {})})
+            received = await self._ask(request, {**self._extra, **(extra or {})})
         except ModelError as error:
             if error.kind != "unknown_model":
                 raise
             raise await self._with_known_names(error) from None
-        reply = read_reply(response, self._provider, request.choices)
+        reply = read_reply(received, self._provider, request.choices)
         if self._listed:
-            reply = await self._with_price(reply, response)
+            reply = await self._with_price(reply, received)
         elif self._info.price is not None:
             reply = replace(reply, cost=self._info.price.of(reply.usage))
         return replace(reply, seconds=perf_counter() - started)
@@ -129,7 +143,7 @@ class RemoteModel:
         try:
             found = await self._adapter().list_models()  # type: ignore[no-untyped-call]
         except lm15.LM15Error as error:
-            raise translate(error, self._provider, self._info.name, self._key) from None
+            raise translate(error, self._provider, self._info.name, self._secret) from None
         return tuple(str(model.id) for model in found)
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -177,34 +191,67 @@ class RemoteModel:
             message += f" and {others} more"
         return ModelError("unknown_model", message, model=self._info.name)
 
-    async def _ask(self, request: ModelRequest, extra: Mapping[str, object]) -> Response:
+    @property
+    def _secret(self) -> str | None:
+        return self._door.secret if self._door else self._key
+
+    async def _ask(self, request: ModelRequest, extra: Mapping[str, object]) -> Received:
         """Send it; leave out what the server does not take, and send it again."""
         while True:
             sent = tuple(p for p in OPTIONAL if p not in self._refused and wants(request, p))
+            asked = to_lm15(self._provider, self._model, request, sent, extra)
+            streamed = request.on_delta is not None and self._streams
             try:
-                return await self._send(to_lm15(self._model, request, sent, extra))
+                if request.on_delta is not None and streamed:
+                    return await self._stream(asked, request.on_delta)
+                return await self._send(asked)
             except ModelError as error:
-                refused = refused_parameter(error, sent)
-                if refused is None:
+                refused = refused_parameter(error, (*sent, "stream") if streamed else sent)
+                if refused == "stream":
+                    self._streams = False
+                elif refused is None:
                     raise
-                self._refused.add(refused)
+                else:
+                    self._refused.add(refused)
 
-    async def _send(self, request: Request) -> Response:
+    async def _send(self, request: Request) -> Received:
+        with self._typed():
+            response = await self._adapter().complete(request)
+            data = response.provider_data
+            if not isinstance(data, Mapping) or not (
+                data.get("choices") or any(data.get(field) is not None for field in _OTHER_REPLIES)
+            ):
+                raise self._unreadable("it is no completion")
+            return take_apart(response)
+
+    async def _stream(self, request: Request, on_delta: OnDelta) -> Received:
+        with self._typed():
+            try:
+                return await gather(
+                    self._open_adapter, self._adapter().transport, request, self._provider.dialect, on_delta
+                )
+            except NotAStream:
+                self._streams = False  # the next attempt asks for the reply in one piece
+                raise self._unreadable("it is no stream") from None
+            except CutShort:
+                raise ModelError(
+                    "connection",
+                    f"{self._provider.name} broke off in the middle of the reply",
+                    model=self._info.name,
+                ) from None
+
+    @contextmanager
+    def _typed(self) -> Iterator[None]:
+        """What goes wrong inside as :class:`ModelError`."""
         import lm15
 
         try:
-            response = await self._adapter().complete(request)
+            yield
         except lm15.LM15Error as error:
-            raise translate(error, self._provider, self._info.name, self._key) from None
+            raise translate(error, self._provider, self._info.name, self._secret) from None
         except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
             # lm15 reads some odd bodies with plain Python, which then raises plain errors.
             raise self._unreadable(str(error)) from error
-        data = response.provider_data
-        if not isinstance(data, Mapping) or not (
-            data.get("choices") or any(data.get(field) is not None for field in _OTHER_REPLIES)
-        ):
-            raise self._unreadable("it is no completion")
-        return response
 
     def _unreadable(self, why: str) -> ModelError:
         return ModelError(
@@ -214,13 +261,11 @@ class RemoteModel:
             unsure=True,
         )
 
-    async def _with_price(self, reply: ModelReply, response: Response) -> ModelReply:
+    async def _with_price(self, reply: ModelReply, received: Received) -> ModelReply:
         await prices.ready()
         service = self._provider.prices
         assert service is not None
-        counts = replace(
-            counts_of(response), input=reply.usage.input_tokens, output=reply.usage.output_tokens
-        )
+        counts = replace(received.counts, input=reply.usage.input_tokens, output=reply.usage.output_tokens)
         cost = prices.cost(service, reply.model, counts)
         if cost is None and reply.model != self._model:
             cost = prices.cost(service, self._model, counts)
@@ -230,7 +275,8 @@ class RemoteModel:
         loop = asyncio.get_running_loop()
         adapter = self._adapters.get(loop)
         if adapter is None:
-            adapter = self._adapters[loop] = open_adapter(
-                self._provider, self._key or _NO_KEY, self._base_url
-            )
+            adapter = self._adapters[loop] = self._open_adapter(open_wire(self._base_url))
         return adapter
+
+    def _open_adapter(self, transport: AsyncTransport) -> AsyncBaseProviderLM:
+        return open_adapter(self._provider, self._key or _NO_KEY, self._base_url, transport, self._door)

@@ -2,7 +2,8 @@
 
 lm15's own transport starts a task for every read and sends head and body apart; with hundreds of
 short calls a second that is most of what they cost. Ours does what a chat completion needs: keep
-connections alive, send, read the whole body. Through a proxy lm15's own is used.
+connections alive, send, read the whole body or its lines as they come. Through a proxy lm15's own is
+used.
 
 Contract: :class:`Wire` is what lm15 calls an async transport, for one event loop. A cancelled
 exchange aborts its connection. A connection that the server closed while it was idle is not used;
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lm15.transports import (
+    AsyncTransportResponse,
     ConnectError,
     ConnectTimeout,
     ProtocolError,
@@ -65,21 +68,29 @@ def origin_of(url: str) -> Origin:
 
 
 class Response:
-    """What lm15 reads: a response whose body is there."""
+    """What lm15 reads: the head of a response, and the body as it comes."""
 
-    def __init__(self, head: Head, body: bytes) -> None:
+    def __init__(self, head: Head, connection: Connection) -> None:
         self.status = head.status
         self.reason = head.reason
         self.headers = head.headers
         self.http_version = head.version
-        self._body = body
+        self._connection = connection
 
     async def read(self) -> bytes:
-        return self._body
+        return await self._connection.rest()
 
     async def aiter_lines(self) -> AsyncIterator[bytes]:
-        for line in self._body.splitlines(keepends=True):
-            yield line
+        """The lines of the body, each when its end has come; a last line may have none."""
+        rest = bytearray()
+        while piece := await self._connection.piece():
+            rest += piece
+            *lines, last = rest.split(b"\n")
+            for line in lines:
+                yield bytes(line + b"\n")
+            rest = last
+        if rest:
+            yield bytes(rest)
 
 
 class Wire:
@@ -96,7 +107,8 @@ class Wire:
     def stream(self, request: TransportRequest) -> _Exchange:
         return _Exchange(self, request)
 
-    async def exchange(self, request: TransportRequest) -> Response:
+    async def begin(self, request: TransportRequest) -> tuple[Connection, Head]:
+        """Send it; the connection it went over, and the head of the response."""
         origin = origin_of(request.url)
         data = _serialise(request, origin)
         idle = self._idle.setdefault(origin.key, [])
@@ -105,24 +117,20 @@ class Wire:
             if connection.lost:
                 continue
             try:
-                return await self._over(connection, data, idle)
+                return connection, await _head_over(connection, data)
             except ReadError:
                 if connection.answered:
                     raise
                 break  # closed by the server at the moment of the request
-        return await self._over(await self._connect(origin), data, idle)
+        connection = await self._connect(origin)
+        return connection, await _head_over(connection, data)
 
-    async def _over(self, connection: Connection, data: bytes, idle: list[Connection]) -> Response:
-        try:
-            head, body = await connection.exchange(data)
-        except BaseException:  # cancelled too: a reply half read must not meet the next request
-            connection.abort()
-            raise
-        if head.keep and not connection.lost:
-            idle.append(connection)
+    def end(self, connection: Connection, request: TransportRequest) -> None:
+        """The exchange is over, or given up: a reply half read must not meet the next request."""
+        if connection.reusable:
+            self._idle.setdefault(origin_of(request.url).key, []).append(connection)
         else:
             connection.abort()
-        return Response(head, body)
 
     async def _connect(self, origin: Origin) -> Connection:
         loop = asyncio.get_running_loop()
@@ -177,21 +185,32 @@ class _Exchange:
     def __init__(self, wire: Wire, request: TransportRequest) -> None:
         self._wire = wire
         self._request = request
+        self._connection: Connection | None = None
+        self._proxied: AbstractAsyncContextManager[AsyncTransportResponse] | None = None
 
-    async def __aenter__(self) -> Response:
+    async def __aenter__(self) -> Response | AsyncTransportResponse:
         proxied = self._wire.proxied(self._request.url)
-        if proxied is None:
-            return await self._wire.exchange(self._request)
-        async with proxied.stream(self._request) as response:
-            head = Head(
-                response.status, response.reason, response.http_version, response.headers, None, False, False
-            )
-            return Response(head, await response.read())
+        if proxied is not None:
+            self._proxied = proxied.stream(self._request)
+            return await self._proxied.__aenter__()
+        self._connection, head = await self._wire.begin(self._request)
+        return Response(head, self._connection)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        if self._proxied is not None:
+            await self._proxied.__aexit__(kind, error, trace)
+        elif self._connection is not None:
+            self._wire.end(self._connection, self._request)
+
+
+async def _head_over(connection: Connection, data: bytes) -> Head:
+    try:
+        return await connection.send(data)
+    except BaseException:  # cancelled too
+        connection.abort()
+        raise
 
 
 def _serialise(request: TransportRequest, origin: Origin) -> bytes:

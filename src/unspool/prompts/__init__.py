@@ -14,7 +14,7 @@ from .profile import First, Profile, Sampling, read_text
 
 __all__ = ["First", "Profile", "Sampling", "get_profile", "read_text"]
 
-PROFILES = ("frontier", "small")
+PROFILES = ("frontier", "small", "paper")
 
 
 def get_profile(name: str) -> Profile:
@@ -27,4 +27,8 @@ def get_profile(name: str) -> Profile:
         from .small import SMALL
 
         return SMALL
+    if name == "paper":
+        from .paper import PAPER
+
+        return PAPER
     raise UnknownModel(f"no profile {name!r}; the profiles are: {', '.join(PROFILES)}")

@@ -46,6 +46,7 @@ LabelMessages = Callable[[Mapping[str, str], Sequence[tuple[str, str]]], tuple[M
 Look = Callable[[str], str]
 Nudge = Callable[[str], str]
 CheckAnswer = Callable[[str, object, int, int], str | None]
+Ending = Callable[[str], str | None]
 
 
 def first_message(first: First) -> str:
@@ -111,6 +112,7 @@ class Profile:
     keep_repeats: bool = True  # whether a reply that repeats the last one joins the history
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls, turn) -> reason to refuse once
+    ending: Ending | None = None  # (prose of a reply) -> code that submits what an ending in it names
 
 
 def read_text(name: str) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from ..errors import ModelError
-from ..models.protocol import Message, ModelInfo, ModelReply, ModelRequest, Price
+from ..models.protocol import Delta, Message, ModelInfo, ModelReply, ModelRequest, Price
 from ..types import Usage
 
 Scripted = str | ModelReply | BaseException
@@ -37,6 +37,7 @@ class ScriptedModel:
     function of the messages (plain or async). ``usage`` is what each reply reports: ``"estimate"``
     counts a token for four characters, ``None`` is a provider that reports nothing. ``cost``: of each
     reply in US dollars, a :class:`Price` that it is counted with, or ``None`` for an unknown one.
+    ``pieces``: where somebody looks on, a reply is told of in pieces of so many characters.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class ScriptedModel:
         parallel: int | None = None,
         usage: Usage | Literal["estimate"] | None = "estimate",
         cost: float | Price | None = 0.0,
+        pieces: int | None = None,
     ) -> None:
         if isinstance(replies, str):
             raise TypeError("replies is a list of texts or a function; for one text pass [text]")
@@ -59,6 +61,7 @@ class ScriptedModel:
         self._info = ModelInfo(name, profile=profile, window=window, parallel=parallel, price=price)
         self._latency = latency
         self._usage = usage
+        self._pieces = pieces
         self._open = 0
         self._used = 0
         self.requests: list[ModelRequest] = []
@@ -83,6 +86,7 @@ class ScriptedModel:
             raise
         finally:
             self._open -= 1
+        self._tell(request, scripted)
         if isinstance(scripted, str):
             return self._reply(request, scripted)
         if isinstance(scripted, ModelReply):
@@ -95,6 +99,15 @@ class ScriptedModel:
 
     async def close(self) -> None:
         self.closed = True
+
+    def _tell(self, request: ModelRequest, scripted: Scripted) -> None:
+        if request.on_delta is None or self._pieces is None:
+            return
+        reply = scripted.text if isinstance(scripted, ModelReply) else scripted
+        if isinstance(reply, str):
+            for start in range(0, len(reply), self._pieces):
+                piece = reply[start : start + self._pieces]
+                request.on_delta(Delta(piece, fresh=start == 0))
 
     async def _next(self, request: ModelRequest) -> Scripted:
         if self._function is not None:

@@ -1,0 +1,50 @@
+"""How one role's model is sampled, where the user says so: what is set here goes before the profile's own.
+
+>>> request = ModelSettings(temperature=0.2).over(ModelRequest((), temperature=1.0, max_tokens=5))
+>>> request.temperature, request.max_tokens
+(0.2, 5)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..errors import ConfigError
+from .protocol import Effort, ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """``None`` leaves the choice to the profile, and that to the provider.
+
+    ``effort`` is how much a model thinks before it answers, for those that can be told.
+    """
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] | None = None
+    effort: Effort | None = None
+
+    def __post_init__(self) -> None:
+        if self.temperature is not None and not 0 <= self.temperature <= 2:
+            raise ConfigError(f"temperature={self.temperature}: give a number from 0 to 2")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise ConfigError(f"max_tokens={self.max_tokens}: give at least 1")
+        if isinstance(self.stop, str):
+            raise ConfigError(f"stop={self.stop!r}: give a tuple of texts")
+
+    def over(self, request: ModelRequest, *, differently: bool = False) -> ModelRequest:
+        """The request with these settings. ``differently``: its temperature is there to get another reply."""
+        given = {
+            "temperature": None if differently and request.temperature is not None else self.temperature,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+            "stop": self.stop,
+            "effort": self.effort,
+        }
+        set_here = {name: value for name, value in given.items() if value is not None}
+        return replace(request, **set_here) if set_here else request  # type: ignore[arg-type]
+
+
+UNSET = ModelSettings()

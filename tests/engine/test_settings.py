@@ -1,0 +1,73 @@
+"""Sampling settings by role: what is set goes before the profile's own, and a repeat still differs."""
+
+from __future__ import annotations
+
+import pytest
+
+from unspool import RLM, ConfigError, ModelSettings
+from unspool.models.protocol import Message, ModelRequest
+from unspool.models.providers import PROVIDERS
+from unspool.models.remote import RemoteModel
+from unspool.prompts import get_profile
+from unspool.testing import Behaviour, FaultyServer, ScriptedModel
+
+from .helpers import py
+
+ASK = "print(llm_query('?'))\nllm_query_batched(['a', 'b'])\nclassify(['x'], ['yes', 'no'])"
+
+
+def test_each_role_has_its_own() -> None:
+    root = ScriptedModel([py(ASK), py("submit('x')")])
+    sub = ScriptedModel(lambda _: "yes", name="scripted:sub")
+    settings = ModelSettings(temperature=0.25, max_tokens=900, seed=3, stop=("END",), effort="low")
+    RLM(root, sub_model=sub, settings=settings, sub_settings=ModelSettings(temperature=0.0)).run("?", "abc")
+    assert {(r.temperature, r.max_tokens, r.seed, r.stop, r.effort) for r in root.requests} == {
+        (0.25, 900, 3, ("END",), "low")
+    }
+    assert len(sub.requests) == 4
+    assert {(r.temperature, r.seed, r.effort) for r in sub.requests} == {(0.0, None, None)}
+
+
+def test_one_model_in_both_roles_is_asked_by_role() -> None:
+    model = ScriptedModel([py("print(llm_query('?'))"), "fine", py("submit('x')")])
+    RLM(model, settings=ModelSettings(seed=1), sub_settings=ModelSettings(seed=2)).run("?", "abc")
+    assert [request.seed for request in model.requests] == [1, 2, 1]
+
+
+def test_what_is_not_set_is_the_profiles() -> None:
+    model = ScriptedModel([py("print(1)\nsubmit('x')")] * 2, profile="small")
+    RLM(model, settings=ModelSettings(seed=1)).run("?", "abc")
+    assert model.requests[0].temperature == get_profile("small").sampling.temperature
+    assert model.requests[0].max_tokens == get_profile("small").sampling.max_tokens
+
+
+def test_a_reply_that_repeats_itself_is_still_sampled_differently() -> None:
+    model = ScriptedModel([py("print(1)"), py("print(1)"), py("submit('x')")])
+    RLM(model, settings=ModelSettings(temperature=0.0)).run("?", "abc")
+    assert [request.temperature for request in model.requests] == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"temperature": 3.0}, "from 0 to 2"),
+        ({"temperature": -0.1}, "from 0 to 2"),
+        ({"max_tokens": 0}, "at least 1"),
+        ({"stop": "END"}, "a tuple of texts"),
+    ],
+)
+def test_a_wrong_setting_is_said_at_once(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        ModelSettings(**wrong)  # type: ignore[arg-type]
+
+
+async def test_thinking_is_asked_for_where_it_can_be_and_left_out_where_it_is_refused() -> None:
+    request = ModelRequest((Message("user", "hi"),), effort="low")
+    no = Behaviour(status=400, message="Unrecognized request argument supplied: reasoning_effort")
+    async with FaultyServer([no, "fine", "fine"]) as server:
+        model = RemoteModel(PROVIDERS["openrouter"], "some/model", key="key-0123", base_url=server.base_url)
+        assert (await model.complete(request)).text == "fine"
+        assert (await model.complete(request)).text == "fine"
+        await model.close()
+    asked = ["reasoning" in sent.body or "reasoning_effort" in sent.body for sent in server.asks]
+    assert asked == [True, False, False]
