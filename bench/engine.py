@@ -29,9 +29,9 @@ HERE = Path(__file__).parent
 
 
 @contextmanager
-def server(delay: float = 0.0) -> Iterator[str]:
+def server(delay: float = 0.0, faults: float = 0.0) -> Iterator[str]:
     process = subprocess.Popen(
-        [sys.executable, str(HERE / "serve.py"), "--delay", str(delay)],
+        [sys.executable, str(HERE / "serve.py"), "--delay", str(delay), "--faults", str(faults)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -60,6 +60,7 @@ class Job(Generic[T]):
             return await asyncio.shield(inner)
         except asyncio.CancelledError:
             self.cancel()
+            inner.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
             await asyncio.wait([inner], timeout=CLOSE_SECONDS)
             raise
 

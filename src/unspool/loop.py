@@ -132,7 +132,7 @@ class NodeLoop:
         finally:
             self.pace.give_back()
             if self.repl is not None:
-                await self.repl.close()
+                self.scope.retire(self.repl)
 
     async def _to_the_end(self) -> Outcome:
         """Turns until an answer stands or something stops them; then the status for it."""

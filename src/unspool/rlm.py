@@ -44,7 +44,7 @@ from .types import Run
 
 if TYPE_CHECKING:
     from .models.named import Spec
-    from .sandbox.protocol import Sandbox
+    from .sandbox.protocol import Repl, Sandbox
 
 
 Diverged = Literal["stop", "continue"]
@@ -132,6 +132,7 @@ class RLM:
             priced=budget.usd is not None,
         )
         self._going: dict[str, asyncio.Task[object]] = {}
+        self._retiring: set[asyncio.Task[None]] = set()
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
 
@@ -212,8 +213,9 @@ class RLM:
         runtime().loop.call_soon_threadsafe(cancel)
 
     def close(self) -> None:
-        """Frees the models' connections and processes. The shared sandbox stays warm."""
-        runtime().wait(self._models.close())
+        """Frees the models' connections and processes, and waits for the end of what its runs have
+        started. The shared sandbox stays warm."""
+        runtime().wait(self._close())
 
     def __enter__(self) -> RLM:
         return self
@@ -380,6 +382,7 @@ class RLM:
             spawn=run_node,
             replay=replay,
             cache=None if self._cache is None else ReplyCache(self._cache),
+            retire=self._retire,
         )
 
     def _settings(self) -> Mapping[str, str | int | float | None]:
@@ -398,3 +401,13 @@ class RLM:
             "seconds": self._budget.seconds,
             "cache": None if self._cache is None else str(self._cache),
         }
+
+    def _retire(self, repl: Repl) -> None:
+        task = asyncio.ensure_future(repl.close())
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+    async def _close(self) -> None:
+        if self._retiring:
+            await asyncio.wait(self._retiring)
+        await self._models.close()

@@ -21,7 +21,7 @@ from .models.calls import Caller
 from .models.protocol import Delta, OnDelta
 from .models.settings import ModelSettings
 from .prompts import Profile
-from .sandbox.protocol import Sandbox
+from .sandbox.protocol import Repl, Sandbox
 from .tools import Toolbox
 from .types import Status
 
@@ -90,6 +90,7 @@ class Scope:
     instructions: str
     loop: asyncio.AbstractEventLoop | None  # the caller's, for async tools
     spawn: Callable[[Scope, Task], Awaitable[Outcome]]
+    retire: Callable[[Repl], None]  # closes a REPL, which no run waits for
     replay: Replay
     cache: ReplyCache | None = None
     live: bool = False  # somebody looks on: replies are told of while they are written

@@ -156,3 +156,15 @@ def test_no_model_at_all_is_one_message_with_the_ways_out(make_cli: MakeCli) -> 
     assert "Traceback" not in told
     for way in ("OPENAI_API_KEY", "Ollama", "unspool models pull"):
         assert way in told, told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
+def test_doctor_attacks_the_sandbox_and_says_what_held(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    done = cli.run(cli.command("doctor", "--attack", "--json"))
+    told = json.loads(done.stdout)
+    attacks = told["attacks"]
+    assert attacks["held"] is all(not line["through"] for line in attacks["lines"])
+    assert done.returncode == (0 if told["sandbox"]["works"] and attacks["held"] else 1), done.stderr
+    assert attacks["tier"] == told["sandbox"]["tier"]
+    assert sum(line["tried"] for line in attacks["lines"]) > 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -10,10 +11,13 @@ from itertools import pairwise
 import pytest
 
 from unspool import RLM, ConfigError
+from unspool._runtime import runtime
 from unspool.events import CellEnded, ModelDelta, RunEnded
 from unspool.models.protocol import Message
 from unspool.models.providers import PROVIDERS
 from unspool.models.remote import RemoteModel
+from unspool.sandbox.process import ProcessSandbox
+from unspool.sandbox.protocol import OnCall, Repl, ReplSpec
 from unspool.testing import Behaviour, FaultyServer, MemoryStore, ScriptedModel
 
 from .helpers import play, py, shown
@@ -197,6 +201,55 @@ def test_close_closes_the_models() -> None:
     with RLM(model) as engine:
         engine.run("q", "c")
     assert model.closed
+
+
+class Slow:
+    """A sandbox whose REPLs take their time to close."""
+
+    def __init__(self) -> None:
+        self.inner = ProcessSandbox("none")
+        self.closing = self.closed = 0
+
+    async def open(self, spec: ReplSpec, on_call: OnCall) -> Repl:
+        repl = await self.inner.open(spec, on_call)
+        close = repl.close
+
+        async def slowly() -> None:
+            self.closing += 1
+            await asyncio.sleep(0.3)
+            await close()
+            self.closed += 1
+
+        repl.close = slowly  # type: ignore[method-assign]
+        return repl
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+def test_no_run_waits_for_its_repl_to_close_but_the_engine_does() -> None:
+    sandbox = Slow()
+    with RLM(ScriptedModel([py("print(1)\nsubmit('x')")]), sandbox=sandbox) as engine:
+        assert engine.run("q", "c").answer == "x"
+        assert sandbox.closed == 0
+    assert (sandbox.closing, sandbox.closed) == (1, 1)
+    runtime().wait(sandbox.close())
+
+
+async def test_a_cancelled_run_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    model = ScriptedModel([py("1")], latency=30)
+    run = asyncio.create_task(RLM(model).arun("q", "c"))
+    for _ in range(10_000):
+        if model.requests:
+            break
+        await asyncio.sleep(0.001)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    del run
+    gc.collect()
+    await asyncio.sleep(0)
+    assert caplog.records == []
 
 
 async def test_every_run_that_finds_no_model_says_so_and_the_next_may_try_again() -> None:

@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from unspool.sandbox.attack.arena import Arena, arena
 from unspool.sandbox.doctor import report
 from unspool.sandbox.process import ProcessSandbox
-
-from .assault import Arena, arena
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=(1, 2), ids=("namespaces", "landlock"))

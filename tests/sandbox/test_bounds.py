@@ -12,11 +12,11 @@ import textwrap
 import pytest
 
 from unspool.errors import SandboxLost
+from unspool.sandbox.attack.arena import MEMORY, Arena, opened, shown
+from unspool.sandbox.attack.targets import named
 
 from .allowed import ALLOWED
-from .assault import MEMORY, Arena, opened, shown
 from .places import place
-from .targets import named
 
 __all__ = ["place"]
 pytestmark = [

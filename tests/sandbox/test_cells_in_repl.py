@@ -41,6 +41,27 @@ LANGUAGE = {
         "r",
         "[0, 1, 2]",
     ),
+    "a loop of its own": (
+        "import asyncio\nawait asyncio.sleep(0)",
+        "asyncio.get_event_loop().run_until_complete(asyncio.sleep(0, 6))",
+        "6",
+    ),
+    "slots and frozen": (
+        "from dataclasses import dataclass\n@dataclass(slots=True, frozen=True)\nclass S:\n    x: int\n    def up(self): return S(self.x + 1)",
+        "S(1).up(), hash(S(2)) == hash(S(2))",
+        "(S(x=2), True)",
+    ),
+    "inheritance": (
+        "class A:\n    def f(self): return 1\nclass B(A):\n    def f(self): return super().f() + 1",
+        "B().f(), B.__mro__[1] is A",
+        "(2, True)",
+    ),
+    "main guard": ("if __name__ == '__main__':\n    ran = 1", "ran", "1"),
+    "a process of its own": (
+        "import multiprocessing\np = multiprocessing.Process(target=print, args=('child',))\np.start(); p.join()",
+        "p.exitcode",
+        "0",
+    ),
     "async comprehension": (
         "async def a():\n    for i in range(3): yield i\nv = [i async for i in a()]",
         "v",
@@ -273,6 +294,21 @@ async def test_a_redirected_or_closed_stdout_is_mended(repl: Session) -> None:
     assert await repl.show("print('shown')") == "shown"
     await repl.run("import sys\nsys.stdout.close()\nsys.stdout = None")
     assert await repl.show("print('again')") == "again"
+
+
+async def test_help_is_there(repl: Session) -> None:
+    assert "Return the number of items in a container." in await repl.show("help(len)")
+
+
+async def test_what_cannot_work_here_says_what_does(repl: Session) -> None:
+    pool = "from concurrent.futures import ProcessPoolExecutor\nwith ProcessPoolExecutor(2) as p: list(p.map(abs, [1]))"
+    result = await repl.run(pool)
+    assert result.error is not None
+    assert "use threads" in result.error.traceback
+    result = await repl.run("import asyncio\nasync def f(): return 1\nx = await f()\ny = asyncio.run(f())")
+    assert result.error is not None
+    assert "use await" in result.error.traceback
+    assert await repl.show("x, await f()") == "(1, 1)"
 
 
 async def test_input_says_there_is_nobody(repl: Session) -> None:

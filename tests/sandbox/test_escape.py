@@ -1,6 +1,7 @@
 """Model-written code tries to get out of its sandbox, really, in both tiers, as root and as a user.
 
-What it tries, and why none of it can do harm, is in :mod:`.attacks` and :mod:`.raw_attacks`.
+What it tries, and why none of it can do harm, is in :mod:`unspool.sandbox.attack`; here the whole of it
+is run, and the suite itself is put to the test.
 """
 
 from __future__ import annotations
@@ -8,26 +9,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import unspool
 from unspool.sandbox import _syscalls
-from unspool.sandbox._handover import hand_over
+from unspool.sandbox.attack.arena import Arena, opened, shown, through
+from unspool.sandbox.attack.catalogue import ATTACKS
+from unspool.sandbox.attack.suite import PROTECTIONS, AttackReport, Line, in_a_process, table
+from unspool.sandbox.attack.ways import Attack
 from unspool.sandbox.doctor import report
 
-from .assault import ATTACKS, VARIABLE, Arena, opened, shown, through
-from .attacks import Attack
 from .places import place
-from .raw_attacks import RAW
 
 __all__ = ["place"]
 pytestmark = [
@@ -36,22 +36,38 @@ pytestmark = [
 ]
 NOBODY = 65534
 GROUPS = ("network", "files", "writing", "programs", "processes", "kernel", "privileges")
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 
 
-# ------------------------------------------------------------------------------------- attacks
+# ------------------------------------------------------------------------------------- the suite
 
 
-@pytest.mark.parametrize("group", GROUPS)
-async def test_every_way_out_is_refused(place: Arena, group: str) -> None:
-    assert (
-        await through(place, [attack for attack in ATTACKS if attack.group == group and attack not in RAW])
-        == {}
-    )
+def assert_held(found: AttackReport, user: int) -> None:
+    assert {line.protection: dict(line.through) for line in found.lines if not line.held} == {}
+    assert [line.protection for line in found.lines] == list(PROTECTIONS)
+    assert sum(line.tried for line in found.lines if line.protection in GROUPS) == len(ATTACKS)
+    assert all(line.absent < line.tried / 2 for line in found.lines)
+    assert found.user == user
 
 
-@pytest.mark.parametrize("group", GROUPS)
-async def test_every_way_out_is_refused_to_bare_system_calls(place: Arena, group: str) -> None:
-    assert await through(place, [attack for attack in RAW if attack.group == group]) == {}
+async def test_all_is_refused_in_both_tiers_and_the_docs_say_what_was_found() -> None:
+    with_them, without = [await asyncio.to_thread(in_a_process, namespaces=yes) for yes in (True, False)]
+    for found in (with_them, without):
+        assert_held(found, os.geteuid())
+    assert without.tier == "landlock"
+    if with_them.tier != "namespaces":
+        pytest.skip(f"no namespaces here: {report().protections[0].how}")
+    hint = "print it anew: python -m unspool.sandbox.attack --table"
+    assert table([with_them, without]) in SECURITY.read_text(encoding="utf-8"), hint
+
+
+async def test_the_table_names_what_got_through() -> None:
+    lines = [Line(name, 2, 0, {"a way": "worked"} if name == "files" else {}) for name in PROTECTIONS]
+    found = AttackReport("landlock", 0, tuple(lines))
+    assert not found.held
+    rows = table([found]).splitlines()
+    assert [row for row in rows if "**no**: a way" in row] == [rows[2 + list(PROTECTIONS).index("files")]]
+    assert "Held, tier 2" in rows[0]
 
 
 async def test_what_is_planted_can_be_reached_from_the_host(place: Arena) -> None:
@@ -66,7 +82,7 @@ async def test_a_hole_would_be_seen(place: Arena) -> None:
         Attack("network", "broken", "return 1 / 0"),
         Attack("programs", "ends", "os._exit(3)"),
     ]
-    found = {name: verdict[0] for name, verdict in (await through(place, holes)).items()}
+    found = {name: verdict[0] for name, verdict in (await through(place, holes))[0].items()}
     assert found == {
         "files: works": "worked", "kernel: wrong reason": "refused",
         "network: broken": "broken", "programs: ends": "died",
@@ -104,108 +120,20 @@ async def test_names_and_sizes_of_files_show_in_the_second_tier_only(place: Aren
     assert found == ("2" if place.tier_1 else str(len(place.targets.secret)))
 
 
-# ----------------------------------------------------------------------------- one node and the next
-
-
-async def test_a_repl_sees_nothing_of_another(place: Arena) -> None:
-    async with opened(place.sandbox) as one, opened(place.sandbox) as other:
-        mine = await shown(
-            one,
-            "import os\nmine = 41\nopen('mine.txt', 'w').write('mine')\nprint(os.path.abspath('mine.txt'))",
-        )
-        code = (
-            "import os\ndef attempt(go):\n    try: return go()\n    except OSError as error: return error.errno\n"
-            f"print(['mine' in globals(), attempt(lambda: open({mine!r}).read()), attempt(lambda: open({mine!r}, 'a')),"
-            f" attempt(lambda: os.listdir(os.path.dirname({mine!r})))])"
-        )
-        found = await shown(other, code)
-        # With namespaces it is another folder at the same place.
-        assert found in ("[False, 13, 13, 13]", "[False, 2, 'made', []]") or (
-            place.tier_1 and found.startswith("[False, 2, <_io.TextIOWrapper")
-        ), found
-        assert (
-            await shown(one, "print(mine, open('mine.txt').read(), sorted(os.listdir()))")
-            == "41 mine ['mine.txt']"
-        )
-
-
-WRITE_CONTEXT = """
-import ctypes, errno, mmap
-libc = ctypes.CDLL(None, use_errno=True)
-libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-places = [ctypes.c_size_t.from_address(id(context) + offset).value for offset in (40, 48, 56, 64, 72)]
-place = next((p for p in places if p > 1 << 32 and p % mmap.PAGESIZE == 0), 0)
-if not place:
-    print("no mapping")
-elif libc.mprotect(place, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE):
-    print(errno.errorcode[ctypes.get_errno()])
-else:
-    ctypes.memset(place, 90, 16)
-    print("written")
-"""
-
-
-async def test_a_shared_context_cannot_be_written_to(place: Arena) -> None:
-    handed = hand_over("abcdefgh" * 1_000_000)
-    try:
-        async with opened(place.sandbox, handed) as one, opened(place.sandbox, handed) as other:
-            assert await shown(one, WRITE_CONTEXT) in ("EACCES", "EPERM", "no mapping")
-            assert await shown(other, "print(context.count('abcdefgh'), context[:8])") == "1000000 abcdefgh"
-    finally:
-        handed.close()
-
-
 # ------------------------------------------------------------------ a program of its own, and users
 
 
 @contextlib.contextmanager
 def copied() -> Iterator[Path]:
-    """The package and the attacks in a folder that every user may read."""
+    """The package in a folder that every user may read."""
     with tempfile.TemporaryDirectory(prefix="unspool-test-") as name:
         folder = Path(name)
         shutil.copytree(
             Path(unspool.__file__).parent, folder / "unspool", ignore=shutil.ignore_patterns("__pycache__")
         )
-        (folder / "escape").mkdir()
-        (folder / "escape" / "__init__.py").touch()
-        for module in ("assault", "attacks", "raw_attacks", "targets"):
-            shutil.copy(Path(__file__).with_name(f"{module}.py"), folder / "escape")
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755)
         yield folder
-
-
-def assault(folder: Path, python: str, user: int | None = None) -> Mapping[str, Mapping[str, object]]:
-    """Everything from a new process, with a secret in its environment from its start."""
-    done = subprocess.run(
-        [python, "-S", "-P", "-c", "from escape.assault import main; main()"],
-        env={"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", VARIABLE: os.urandom(16).hex()},
-        user=user, group=user, extra_groups=None if user is None else [], cwd="/",
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found.pop("uid") == (os.geteuid() if user is None else user)
-    assert found["tier 2"]["tier_1"] is False
-    assert isinstance(found, dict)
-    return found
-
-
-def assert_held(found: Mapping[str, Mapping[str, object]]) -> None:
-    for tier, told in found.items():
-        assert told["tried"] == len(ATTACKS), tier
-        assert told["through"] == {}, tier
-        assert VARIABLE not in str(told["variables"]), tier
-        assert told["in_environ"] == [], tier
-
-
-async def test_a_secret_of_the_hosts_environment_is_nowhere_in_the_sandbox() -> None:
-    with copied() as folder:
-        found = await asyncio.to_thread(assault, folder, sys.executable)
-    assert_held(found)
-    for tier, told in found.items():
-        assert told["holders"] == [], f"{tier}: in the memory of {told['holders']}"
-        assert int(str(told["seen"])) >= 4, f"{tier}: their memory could not be looked at"
 
 
 @functools.cache
@@ -232,7 +160,12 @@ async def test_it_holds_for_an_ordinary_user_too() -> None:
     if python is None:
         pytest.skip("no Python from 3.11 on that an ordinary user may run")
     with copied() as folder:
-        assert_held(await asyncio.to_thread(assault, folder, python, NOBODY))
+        for namespaces in (True, False):
+            found = await asyncio.to_thread(
+                in_a_process, namespaces=namespaces, python=python, user=NOBODY, package=folder
+            )
+            assert_held(found, NOBODY)
+            assert namespaces or found.tier == "landlock"
 
 
 # -------------------------------------------------------------------------------------- doctor
@@ -245,6 +178,6 @@ async def test_doctor_says_what_holds(place: Arena) -> None:
     assert held.pop("separate world") == place.tier_1
     for group in GROUPS:
         few = [attack for attack in ATTACKS if attack.group == group][:6]
-        assert held.pop(group) == (not await through(place, few)), group
+        assert held.pop(group) == (not (await through(place, few))[0]), group
     # Tried in test_bounds, and above.
     assert held == dict.fromkeys(("environment", "memory", "forks", "scratch"), True)

@@ -9,8 +9,7 @@ import struct
 import pytest
 
 from unspool.sandbox import _seccomp, _syscalls
-
-from .raw_attacks import NUMBERS
+from unspool.sandbox.attack.raw import NUMBERS
 
 KILL, ALLOW = 0x80000000, 0x7FFF0000
 MACHINES = ("x86_64", "aarch64")

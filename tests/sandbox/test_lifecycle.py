@@ -15,7 +15,7 @@ import pytest
 
 from unspool.errors import ConfigError, SandboxLost, SandboxUnavailable
 from unspool.sandbox import _launch
-from unspool.sandbox.process import ProcessSandbox
+from unspool.sandbox.process import MAX_CLOSING, ProcessSandbox
 from unspool.sandbox.protocol import HostReply, ReplSpec
 
 from .conftest import Host, Opener, Session
@@ -233,6 +233,27 @@ async def test_many_open_at_once(open_repl: Opener) -> None:
     assert shown == [f"'c{i}'" for i in range(8)]
 
 
+async def test_what_closes_still_counts_and_holds_others_back() -> None:
+    """Closing takes a moment, in which the memory is not free yet."""
+    sandbox = ProcessSandbox("none", namespaces=False)
+    try:
+        first = await sandbox.open(ReplSpec("x"), on_call)
+        alone = sandbox.default_memory()
+        repls = await asyncio.gather(
+            *[sandbox.open(ReplSpec(str(i)), on_call) for i in range(MAX_CLOSING + 2)]
+        )
+        closing = [asyncio.create_task(repl.close()) for repl in repls]
+        await asyncio.sleep(0)
+        assert sandbox.default_memory() < alone / 4
+        another = await sandbox.open(ReplSpec("y"), on_call)
+        assert sum(not task.done() for task in closing) < MAX_CLOSING
+        assert (await another.execute("context", seconds=20)).output == "'y'\n"
+        await asyncio.gather(*closing)
+        assert (await first.execute("context", seconds=20)).output == "'x'\n"
+    finally:
+        await sandbox.close()
+
+
 async def test_an_open_that_is_cancelled_leaves_nothing(
     sandboxes: Mapping[str, ProcessSandbox], open_repl: Opener
 ) -> None:
@@ -247,6 +268,24 @@ async def test_an_open_that_is_cancelled_leaves_nothing(
         if not task.cancelled():
             await task.result().close()
     assert await settled(lambda: len(below(os.getpid())) <= len(before))
+
+
+async def test_an_open_that_is_cancelled_does_not_wait_for_a_zygote_that_starts() -> None:
+    sandbox = ProcessSandbox("none", namespaces=False)
+    try:
+        opening = asyncio.create_task(sandbox.open(ReplSpec("x"), on_call))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        zygote = _launch.zygote(sandbox.kind)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        zygote.listen()
+        assert not zygote.hello, "it was waited for"
+        repl = await sandbox.open(ReplSpec("y"), on_call)
+        assert (await repl.execute("context", seconds=20)).output == "'y'\n"
+    finally:
+        await sandbox.close()
 
 
 async def test_in_several_loops_and_threads_one_zygote(sandboxes: Mapping[str, ProcessSandbox]) -> None:

@@ -91,6 +91,27 @@ async def test_a_crash_undoes_the_cell(repl: Session, name: str) -> None:
     await _as_before(repl)
 
 
+@pytest.mark.parametrize("kind", ["process", "landlock", "none"])
+@pytest.mark.parametrize("context", ["text", [1, 2]])
+async def test_the_first_cell_is_undone_without_a_checkpoint(
+    open_repl: Opener, kind: str, context: object
+) -> None:
+    """There was nothing but the context before it, so a new REPL is as good; what it printed is shown."""
+    repl = await open_repl(context, kind=kind, host=Host())
+    for code, seconds in (("import os; os._exit(3)", 20.0), ("sum(range(10**12))", 0.1)):
+        result = await repl.run(f"context = spoiled = 1\nprint('begun' * 5_000)\n{code}", seconds=seconds)
+        assert result.outcome == "rolled_back"
+        assert result.output.startswith("begunbegun")
+        assert result.output.endswith("begun\n")
+        assert result.printed == 25_001
+        assert result.omitted > 0
+        assert any("as it was before this cell" in note for note in result.notes), result.notes
+    assert await repl.show("context, 'spoiled' in globals()") == f"({context!r}, False)"
+    await _prepared(repl)
+    assert (await repl.run("spoiled = 1\nimport os; os._exit(3)")).outcome == "rolled_back"
+    await _as_before(repl)
+
+
 async def test_ten_crashes_in_a_row(repl: Session) -> None:
     await _prepared(repl)
     for _ in range(10):
@@ -197,6 +218,7 @@ async def test_a_thread_of_a_library_counts_as_one(repl: Session) -> None:
 
 
 async def test_a_cell_that_kills_its_checkpoint_hurts_itself_alone(repl: Session) -> None:
+    await repl.show("0")  # before the first cell there is no checkpoint
     result = await repl.run("import os, signal\nx = 1\nos.kill(os.getppid(), signal.SIGKILL)\nx = 2")
     assert result.outcome == "ok"
     assert await repl.show("x") == "2"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from ..models.discover import Found
+    from ..sandbox.attack.suite import AttackReport
     from ..sandbox.protocol import SandboxReport
 
 _PIPED_WIDTH = 100
@@ -30,6 +31,9 @@ _EXTRA = "separate world"  # what only the stronger kind has; the others must ho
 
 def doctor(
     as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    attack: Annotated[
+        bool, typer.Option("--attack", help="Really attack the sandbox, too: half a minute, no harm.")
+    ] = False,
 ) -> None:
     """Show what is protected here, which models are found, and why.
 
@@ -40,15 +44,25 @@ def doctor(
         from ..sandbox.doctor import report
 
         sandbox = report()
+        attacks = _attack() if attack and sandbox.tier is not None else None
         models = discover()
         if as_object:
             from .plain import as_json
 
-            told = as_json(_object(sandbox, models), indent=2) + "\n"
+            told = as_json(_object(sandbox, models, attacks), indent=2) + "\n"
         else:
-            told = _page(sandbox, models)
+            told = _page(sandbox, models, attacks)
         Output(sys.stdout).write(told)
-    raise typer.Exit(0 if works(sandbox) else FAILED)
+    held = attacks is None or attacks.held
+    raise typer.Exit(0 if works(sandbox) and held else FAILED)
+
+
+def _attack() -> AttackReport:
+    from ..sandbox.attack.suite import in_a_process
+
+    if is_terminal(sys.stderr):
+        sys.stderr.write("attacking the sandbox: about half a minute …\n")
+    return in_a_process()
 
 
 def works(report: SandboxReport) -> bool:
@@ -57,12 +71,15 @@ def works(report: SandboxReport) -> bool:
     return report.tier in ("namespaces", "landlock") and held
 
 
-def _object(sandbox: SandboxReport, models: Found) -> dict[str, object]:
-    return {
+def _object(sandbox: SandboxReport, models: Found, attacks: AttackReport | None) -> dict[str, object]:
+    told: dict[str, object] = {
         **_machine(),
         "sandbox": {**asdict(sandbox), "works": works(sandbox)},
         "models": asdict(models),
     }
+    if attacks is not None:
+        told["attacks"] = {**asdict(attacks), "held": attacks.held}
+    return told
 
 
 def _machine() -> dict[str, str]:
@@ -77,7 +94,7 @@ def _machine() -> dict[str, str]:
     }
 
 
-def _page(sandbox: SandboxReport, models: Found) -> str:
+def _page(sandbox: SandboxReport, models: Found, attacks: AttackReport | None) -> str:
     """The whole report as a person reads it: plain text, coloured on a terminal."""
     from rich.console import Console
 
@@ -89,6 +106,9 @@ def _page(sandbox: SandboxReport, models: Found) -> str:
         console.print()
         _print_sandbox(console, sandbox)
         console.print()
+        if attacks is not None:
+            _print_attacks(console, attacks)
+            console.print()
         _print_models(console, models)
     return "\n".join(line.rstrip() for line in got.get().split("\n"))
 
@@ -99,6 +119,21 @@ def _print_sandbox(console: Console, sandbox: SandboxReport) -> None:
     console.print(_table([(p.holds, f"{p.name}: {p.meaning}", f"\n{p.how}") for p in sandbox.protections]))
     if sandbox.advice:
         console.print(f"\n{safe(sandbox.advice)}")
+
+
+def _print_attacks(console: Console, attacks: AttackReport) -> None:
+    from ..sandbox.attack.suite import PROTECTIONS
+
+    tried = sum(line.tried - line.absent for line in attacks.lines)
+    through = sum(len(line.through) for line in attacks.lines)
+    verdict = "all were refused" if attacks.held else f"{through} GOT THROUGH"
+    console.print(f"attacks on the sandbox: {tried} tried, {verdict}", style="bold")
+    rows = []
+    for line in attacks.lines:
+        got = "".join(f"\n{name}: {what}" for name, what in line.through.items())
+        more = f"\n{line.tried - line.absent} attacks" + (got and f", got through:{got}")
+        rows.append((line.held, f"{line.protection}: code {PROTECTIONS[line.protection].code}", more))
+    console.print(_table(rows))
 
 
 def _print_models(console: Console, models: Found) -> None:

@@ -234,9 +234,14 @@ class CellRun:
             self.end.status = int(cast(int, message.get("status", 0)))
 
     def on_lost(self, reason: str) -> None:
-        if not self._over:
-            self.end.how, self.end.reason = "lost", reason
-            self._end()
+        if self._over:
+            return
+        end = self.end
+        end.how, end.reason = "lost", reason
+        if (screen := self._node.screen()) is not None:
+            end.word = screen.last_word().decode("ascii", "replace")
+            end.output, end.printed, end.omitted = screen.take()
+        self._end()
 
     def _end(self) -> None:
         self._over = True

@@ -65,9 +65,11 @@ class FrameChannel:
         self._update()
 
     def hold(self, held: bool) -> None:
-        """Reads nothing while held."""
+        """Takes no frame while held; those that have arrived already wait, too."""
         self._held = held
         self._update()
+        if not held:
+            self._loop.call_soon(self._take)
 
     def close(self) -> None:
         if self.open:
@@ -114,8 +116,11 @@ class FrameChannel:
             self._lose("")
             return
         self._reader.feed(data)
+        self._take()
+
+    def _take(self) -> None:
         try:
-            while self.open and (frame := self._reader.next()) is not None:
+            while self.open and not self._held and (frame := self._reader.next()) is not None:
                 self._on_frame(frame)
         except ProtocolError as error:
             self._lose(f"the worker broke the protocol: {error}")

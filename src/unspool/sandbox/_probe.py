@@ -152,7 +152,7 @@ def _keep(facts: Facts, writes: int) -> None:
     if not worker:
         os.close(release)
         linux.close_others({1, 2, to_keeper, hold})
-        linux.harden_worker(scratch=scratch, read_only=[], memory=_MEMORY, mapped=0)
+        linux.seal_worker(linux.confine_worker(scratch=scratch, read_only=[]), memory=_MEMORY, mapped=0)
         _work(facts, to_keeper, hold)
     os.close(to_keeper)
     with os.fdopen(from_worker, "rb") as file:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 from typing import Protocol
 
@@ -18,7 +19,7 @@ from ._channel import FrameChannel, PacketChannel
 from ._handover import Handed
 from ._launch import ADVICE, Zygote
 from .protocol import ReplSpec
-from .worker import Frame, FrameReader, ProtocolError, pack
+from .worker import Frame, FrameReader, ProtocolError, Screen, pack
 from .zygote import Request
 
 OPEN_SECONDS = 60.0
@@ -45,14 +46,17 @@ class NodeProcesses:
         self.lost: str | None = None
         self._control: FrameChannel | None = None
         self._orders: PacketChannel | None = None
+        self._shown = 0
+        self._room: int | None = None  # a memfd with what cells print
         self._opened: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
 
     async def open(self, zygote: Zygote, spec: ReplSpec, handed: Handed, request: Request) -> None:
         control, theirs = socket.socketpair()
         orders, keepers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._shown, self._room = spec.shown, Screen.room(spec.shown)
         try:
-            zygote.open(request, [theirs.fileno(), keepers.fileno(), handed.fd])
+            zygote.open(request, [theirs.fileno(), keepers.fileno(), handed.fd, self._room])
         finally:
             theirs.close()
             keepers.close()
@@ -65,10 +69,8 @@ class NodeProcesses:
             async with asyncio.timeout(OPEN_SECONDS):
                 frame = await self._opened
         except asyncio.CancelledError:
-            # A zygote that is not warm yet may take seconds for it. The sockets are gone: so is the node,
-            # as soon as it is there.
-            self._control.close()
-            self._orders.close()
+            # A zygote that is not warm yet may take seconds for it.
+            self._hang_up()
             raise
         except BaseException as error:
             await self.close()
@@ -98,10 +100,27 @@ class NodeProcesses:
         if self._orders is not None:
             self._orders.read()
 
-    async def close(self) -> None:
-        """Ends every process of the node. Twice is fine."""
+    def screen(self) -> Screen | None:
+        """What the last cell has printed, and its last word, where its process cannot say so any more.
+        It is memory that a hostile process writes to: only its size is sure."""
+        return None if self._room is None else Screen(self._shown, self._room)
+
+    def _hang_up(self) -> None:
+        """Without the host's end of its socket, the keeper ends the node, whenever it comes to life."""
+        self._close_control()
+        if self._orders is not None:
+            self._orders.close()
+
+    def _close_control(self) -> None:
+        if self._room is not None:
+            os.close(self._room)
+            self._room = None
         if self._control is not None:
             self._control.close()
+
+    async def close(self) -> None:
+        """Ends every process of the node. Twice is fine."""
+        self._close_control()
         if self._orders is not None and self._orders.open:
             self._orders.finish()
             try:

@@ -93,10 +93,22 @@ def kill_all(group: int, spare: Collection[int] = (), heir: int = 0) -> None:
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(0.002 if attempt < 5 else 0.02)
+        time.sleep(0.0005 * 2**attempt if attempt < 5 else 0.02)
     for pid in {*spare, *(descendants(heir) if heir else ())} - {0}:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGCONT)
+
+
+def end_all(group: int) -> None:
+    """Kill all processes of the node and wait until they are gone."""
+    _signal_node(group, signal.SIGKILL)  # nothing that forks meanwhile gets away
+    if os.getpid() != 1:
+        with contextlib.suppress(OSError):
+            os.kill(group, signal.SIGKILL)  # not yet in a group of its own
+        kill_all(group)  # without hardening, processes can leave the group
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
 
 
 def _signal_node(group: int, number: int) -> None:
@@ -307,7 +319,4 @@ def run_keeper(orders: socket.socket, desk: socket.socket, worker: int, limits: 
     try:
         Keeper(orders, desk, worker, limits).serve(reader)
     finally:
-        kill_all(worker)
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                os.waitpid(-1, 0)
+        end_all(worker)

@@ -13,8 +13,9 @@ plain sibling module with the sandbox folder on ``sys.path``):
    ends, for any reason, the kernel kills all that is inside.
 3. The keeper calls ``make_scratch(node, limit)``, then forks the worker. Whatever the worker
    becomes, ``kill_node(worker)`` ends all of it at once, ``node_pids(worker)`` lists it.
-4. The worker calls ``harden_worker(...)`` and from then on may run model-written code. It should
-   have closed every file descriptor it does not need: ``close_others(keep)``.
+4. The worker calls ``confine_worker(...)``, which takes most of the time and can be done ahead, then
+   ``seal_worker(...)``, and from then on may run model-written code. It should have closed every file
+   descriptor it does not need: ``close_others(keep)``.
 
 What a keeper must do in tier 2, where no namespace does it: be a subreaper, kill the worker's
 process group (its id is the worker's pid, and setsid and setpgid are denied inside) with
@@ -51,9 +52,9 @@ else:
     from _node import kill_node, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
 
 __all__ = [
-    "MAX_TASKS", "State", "available", "close_others", "enter", "fork_node", "harden_worker",
+    "MAX_TASKS", "Confined", "State", "available", "close_others", "confine_worker", "enter", "fork_node",
     "kill_node", "make_scratch", "node_memory", "node_pids", "node_tasks", "remove_scratch", "scratch_bytes",
-    "state",
+    "seal_worker", "state",
 ]  # fmt: skip
 
 MAX_TASKS = 256  # processes and threads of one node
@@ -192,7 +193,7 @@ def remove_scratch(path: str) -> None:
 def close_others(keep: Collection[int]) -> None:
     """Close every file descriptor but these. A leaked one is a way out that nothing else guards.
 
-    What ``harden_worker`` still needs stays open until it is used.
+    What ``confine_worker`` still needs stays open until it is used.
     """
     low = 0
     for fd in sorted({*keep} if _state is None or _state.ruleset < 0 else {*keep, _state.ruleset}):
@@ -201,12 +202,19 @@ def close_others(keep: Collection[int]) -> None:
     _syscalls.call("close_range", low, 0xFFFFFFFF, 0)
 
 
-def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped: int) -> None:
-    """Give up, for good, all that model-written code must not have. The process must have one thread.
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A worker that is confined and not sealed yet."""
+
+    program: bytes  # the seccomp filter
+    size: tuple[int, int]  # its address space and data in bytes
+
+
+def confine_worker(*, scratch: str, read_only: Sequence[str]) -> Confined:
+    """Give up, for good, all but system calls and memory. The process must have one thread.
 
     ``read_only``: what this node may read beside the interpreter (in tier 1 only what ``enter`` was
-    given can be there). ``memory``: how much more than now it may allocate; ``mapped``: bytes of
-    context that it maps beside that. The working directory, HOME and TMPDIR become ``scratch``.
+    given can be there). The working directory, HOME and TMPDIR become ``scratch``.
     """
     now = state()
     # Before the identity goes: root may open what the worker itself may not yet, or not any more.
@@ -228,7 +236,6 @@ def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped
     if now.tier == "namespaces":
         with contextlib.suppress(OSError):  # too many of them: then NPROC counts all nodes together
             _namespaces.new_user()
-    _limit(now, memory, mapped, size)
     _syscalls.call("capset", _CAPABILITY_HEADER, bytes(24))
     # A change of identity switches this off, and then not even the keeper could read how much
     # memory the worker uses. Other processes are kept out by seccomp, Landlock and namespaces.
@@ -236,7 +243,17 @@ def harden_worker(*, scratch: str, read_only: Sequence[str], memory: int, mapped
     _die_with_parent()
     _syscalls.prctl(_SET_NO_NEW_PRIVS, 1)
     _landlock.restrict(ruleset)
-    _seccomp.install(program)
+    return Confined(program, size)
+
+
+def seal_worker(confined: Confined, *, memory: int, mapped: int) -> None:
+    """The rest; from here on it may run model-written code.
+
+    ``memory``: how much more than when it was confined it may allocate; ``mapped``: bytes of context
+    that it maps beside that.
+    """
+    _limit(state(), memory, mapped, confined.size)
+    _seccomp.install(confined.program)
 
 
 def _ruleset(now: State, scratch: str, read_only: Sequence[str]) -> int:

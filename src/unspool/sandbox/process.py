@@ -20,6 +20,7 @@ hardening, for code that is trusted, and only by name. See :mod:`unspool.sandbox
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -39,6 +40,8 @@ from .zygote import SCRATCH, Request
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
 _LEAST_MEMORY = 64 << 20
+MAX_CLOSING = 16  # REPLs that close at once before another one is opened
+_AS_BEFORE = "everything is as it was before this cell"
 
 
 class ProcessSandbox:
@@ -56,12 +59,14 @@ class ProcessSandbox:
         self.name = name
         self.kind = _launch.Kind(hardened=name == "process", namespaces=namespaces)
         self._repls: set[ProcessRepl] = set()
+        self._waiting: list[asyncio.Future[None]] = []  # for room
         self._using = False
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
         if not self._using:
             self._using = True
             _launch.use(self.kind)
+        await self._room()
         repl = ProcessRepl(self, spec, on_call)
         self._repls.add(repl)
         try:
@@ -79,8 +84,19 @@ class ProcessSandbox:
             if (zygote := _launch.release(self.kind)) is not None:
                 await asyncio.to_thread(zygote.join, 5.0)
 
+    async def _room(self) -> None:
+        """Until few REPLs are closing: they take memory until they are gone."""
+        while sum(repl.closing for repl in self._repls) >= MAX_CLOSING:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+
     def forget(self, repl: ProcessRepl) -> None:
         self._repls.discard(repl)
+        waiting, self._waiting = self._waiting, []
+        for turn in waiting:  # of any loop
+            with contextlib.suppress(RuntimeError):  # it is closed
+                turn.get_loop().call_soon_threadsafe(_let_go, turn)
 
     def default_memory(self) -> int:
         """Half of what is free, shared by the live nodes."""
@@ -99,6 +115,7 @@ class ProcessRepl:
         self._node: NodeProcesses | None = None
         self._numbers = itertools.count(1)
         self._made: list[str] = []
+        self._fresh = True  # no cell has run in it
         self._turn = asyncio.Lock()
         self._closed = False
 
@@ -120,8 +137,14 @@ class ProcessRepl:
         zygote = _launch.zygote(self._sandbox.kind)
         await node.open(zygote, self._spec, handed, request)
         self._node = node
+        self._fresh = True
         if handed.layout == PICKLE:  # the value is in the worker now: twice is enough
             self._drop_context()
+
+    @property
+    def closing(self) -> bool:
+        """Whether its processes are about to end."""
+        return self._closed
 
     async def execute(self, code: str, *, seconds: float) -> CellResult:
         async with self._turn:
@@ -137,15 +160,17 @@ class ProcessRepl:
                 raise SandboxLost("the REPL was closed while a cell ran")
             result = await self._result(end, seconds, notes)
             if end.names is not None:
-                self._made = end.names
+                self._made, self._fresh = end.names, False
             return result
 
     async def close(self) -> None:
         self._closed = True
-        self._sandbox.forget(self)
-        if self._node is not None:
-            await self._node.close()
-        self._drop_context()
+        try:
+            if self._node is not None:
+                await self._node.close()
+        finally:  # it counts as long as it has processes
+            self._sandbox.forget(self)
+            self._drop_context()
 
     def _drop_context(self) -> None:
         handed, self._handed = self._handed, None
@@ -178,10 +203,13 @@ class ProcessRepl:
                 )
         elif end.how == "rolled_back":
             outcome = "rolled_back"
-            told.append(f"{self._words(end)}; everything is as it was before this cell")
+            told.append(f"{self._words(end)}; {_AS_BEFORE}")
         else:
-            outcome = "restarted"
-            told.append(await self._restart(self._words(end)))
+            # Before the first cell there is nothing but the context, so a new REPL is as good as the old one.
+            outcome = "rolled_back" if self._fresh else "restarted"
+            why = self._words(end)
+            note = await self._restart(why)
+            told.append(f"{why}; {_AS_BEFORE}" if outcome == "rolled_back" else note)
         if end.accepted:
             outcome = "submitted"
         return CellResult(
@@ -205,6 +233,11 @@ class ProcessRepl:
         if end.how == "lost" and end.reason.startswith(("the worker broke", "it could not")):
             return end.reason
         return _status(end.status)
+
+
+def _let_go(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
 
 
 def _status(status: int) -> str:

@@ -22,6 +22,7 @@ and the value codec from this file, so that there is one copy of them. In order:
 from __future__ import annotations
 import __future__
 
+import _sitebuiltins
 import ast
 import asyncio
 import builtins
@@ -30,6 +31,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import fcntl
 import io
 import itertools
 import json
@@ -542,20 +544,28 @@ class FrameReader:
 class Screen:
     """What a cell prints: its head and its tail, in anonymous memory that forks share.
 
-    So the checkpoint can hand over what a killed cell had printed. Characters are kept as UTF-32:
-    each has the same width, whatever it is.
+    So the checkpoint, or the host, can hand over what a killed cell had printed. Characters are kept
+    as UTF-32: each has the same width, whatever it is. ``fd``: a file in memory for it, see :meth:`room`.
     """
 
     _TOTAL = struct.Struct("<Q")
     _START = 24  # behind the number of characters, the word of a dying cell, and the cell's number
 
-    def __init__(self, shown: int) -> None:
+    def __init__(self, shown: int, fd: int = -1) -> None:
         self.shown = shown
         self._head = max(1, shown * 2 // 3)
         self._tail = max(1, shown - self._head)
-        self._memory = mmap.mmap(-1, self._START + 4 * (self._head + self._tail))
+        self._memory = mmap.mmap(fd, self._START + 4 * (self._head + self._tail))
         self._lock = threading.Lock()
         self._pipe: int | None = None  # what is written past Python, by C code or os.write(1, …)
+
+    @classmethod
+    def room(cls, shown: int) -> int:
+        """A file in memory with a size that nobody can change."""
+        fd = os.memfd_create("screen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(fd, cls._START + 4 * (shown + 1))
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        return fd
 
     def attach(self) -> None:
         """Points the file descriptors 1 and 2 at a pipe that is read whenever something is printed."""
@@ -1344,6 +1354,14 @@ def _cell_frames(error: BaseException) -> list[tuple[str, int, str]]:
     return frames
 
 
+def _through(error: BaseException, package: str) -> bool:
+    """Whether it came from a module of that package."""
+    trace, name = error.__traceback__, ""
+    while trace is not None:
+        name, trace = str(trace.tb_frame.f_globals.get("__name__")), trace.tb_next
+    return name.partition(".")[0] == package
+
+
 _HINTS = (
     (
         "can't be used in 'await' expression",
@@ -1352,6 +1370,10 @@ _HINTS = (
     (
         "expected str instance, FailedCall found",
         "a sub-call failed: leave failed items out, [a for a in answers if a]",
+    ),
+    (
+        "asyncio.run() cannot be called from a running event loop",
+        "this cell has a top-level await: use await there, too, in the place of asyncio.run",
     ),
 )
 
@@ -1399,6 +1421,8 @@ def describe(error: BaseException, cell: str) -> Failure:
     if cause is not None:
         lines.append(f"(caused by {_type_name(cause)}: {_message(cause)})")
     lines += [f"({hint})" for part, hint in _HINTS if part in message]
+    if isinstance(error, OSError) and _through(error, "multiprocessing"):
+        lines.append("(processes cannot share locks here: use threads, e.g. ThreadPoolExecutor)")
     return Failure(kind, message, cut("\n".join(lines), 8_000), line)
 
 
@@ -1450,6 +1474,7 @@ class Repl:
         sys.modules["__main__"] = self._module
         builtins.input = no_input
         builtins.exit = builtins.quit = leave  # type: ignore[assignment]
+        builtins.help = _sitebuiltins._Helper()  # made by site, which is not imported here
         self._builtins = dict(vars(builtins))
         self._builtin_names = {name for name in self._builtins if not name.startswith("_")}
         self._answer: dict[str, object] = {"content": "", "ready": False}
@@ -1533,7 +1558,10 @@ class Repl:
 
     def _execute(self, codes: Sequence[types.CodeType]) -> object:
         if any(code.co_flags & _COROUTINE for code in codes):
-            return asyncio.run(self._execute_async(codes))
+            try:
+                return asyncio.run(self._execute_async(codes))
+            finally:  # run leaves the thread without a loop, where asyncio.get_event_loop() would make one
+                asyncio.set_event_loop_policy(None)
         value = None
         for code in codes:
             value = eval(code, self.namespace)
@@ -1718,6 +1746,7 @@ class Worker:
         self._channel: socket.socket | None = None
         self._links: dict[int, int] = {}
         self._checkpoint = 0  # the pid of the process that this one falls back on
+        self._fresh = True  # no cell has run: a new REPL is as good as a checkpoint
         self._ahead = True
         self._forking = False
         self._unguarded = False
@@ -1730,14 +1759,17 @@ class Worker:
         for link in self._own_links():
             link.close()
 
-    def serve(self, load: Callable[[], object]) -> NoReturn:
-        """Opens the REPL and runs cells until the host goes. ``load`` makes the context."""
+    def serve(self, load: Callable[[], object], room: int = -1) -> NoReturn:
+        """Opens the REPL and runs cells until the host goes. ``load`` makes the context; ``room`` is for
+        the screen, so that the host can read what a process has printed that is no more."""
         frame, _ = self._next_order()
         shown = frame.number("shown", 1 << 24)
         tools, imports, seed = cast("tuple[list[str], list[str], int | None]", frame.values)
         if seed is not None:
             reseed(seed)
-        screen = Screen(shown)
+        screen = Screen(shown, room)
+        if room >= 0:
+            os.close(room)
         screen.attach()
         reserve = Reserve()
         reserve.take()
@@ -1756,7 +1788,8 @@ class Worker:
         self._tell(b"R 0")
         self._control.sendall(pack("ready"))
         while True:
-            self._guard_ahead()
+            if not self._fresh:
+                self._guard_ahead()
             frame, fds = self._next_order()
             number = frame.number("n")
             self._repl.screen.cell = number
@@ -1765,6 +1798,7 @@ class Worker:
             except MemoryError:
                 self._give_up(b"memory")
             self._repl.screen.cell = 0
+            self._fresh = False
 
     def _next_order(self) -> tuple[Frame, list[int]]:
         while (frame := self._frames.next()) is None:
@@ -1792,7 +1826,7 @@ class Worker:
 
     def _cell(self, number: int, channel: socket.socket) -> None:
         self._channel = channel
-        if not self._checkpoint:
+        if not self._checkpoint and not self._fresh:
             self._guard()  # threads may have ended meanwhile
             self._note_no_checkpoint()
         self._tell(b"C %d" % number)
@@ -1806,7 +1840,7 @@ class Worker:
         if os.getpid() != pid:
             os._exit(0)  # a process that the cell has forked came to its end
         repl.finish(ended)
-        if ended.memory and not repl.reserve.take() and self._checkpoint:
+        if ended.memory and not repl.reserve.take() and (self._checkpoint or self._fresh):
             self._give_up(b"memory")
         if not self._linked():
             self._give_up(b"links")

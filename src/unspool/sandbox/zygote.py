@@ -5,8 +5,8 @@ sends it :class:`Setup`. It enters the sandbox (``linux.enter``) while it has on
 imported, then imports what models use, and answers every ``open`` request by forking a keeper,
 which forks the worker. It ends when the host's end of the socket closes.
 
-A request carries file descriptors: the worker's control socket, the keeper's orders, and the memfd
-with the context. What goes wrong before the first request is sent to the host in words.
+A request carries file descriptors: the worker's control socket, the keeper's orders, the memfd with the
+context, and one for what cells print. What goes wrong before the first request is sent to the host in words.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import shutil
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NoReturn, TypedDict
 
@@ -46,7 +47,8 @@ statistics string struct sys tempfile textwrap threading time timeit token token
 typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
 numpy pandas pyarrow
 """
-QUIET = 50  # milliseconds without a request, after which a node is made in advance
+SPARES = 3  # nodes that wait for a request
+QUIET = 10  # milliseconds without a request, after which another one is made
 SCRATCH = 256 << 20  # bytes
 MAX_PROCESSES = 32  # of one node; what is more than a handful is a mistake that multiplies
 
@@ -111,7 +113,7 @@ class Zygote:
         self._forking = False
         self._zero_copy = False
         self._hardened = False
-        self._spare: tuple[int, socket.socket] | None = None  # a node that waits for its request
+        self._spares: deque[tuple[int, socket.socket]] = deque()  # nodes that wait for a request
 
     def serve(self) -> NoReturn:
         setup: Setup = json.loads(self._control.recv(1 << 20) or b"null") or os._exit(0)
@@ -127,7 +129,7 @@ class Zygote:
         poll.register(self._control, select.POLLIN)
         while True:
             # The forks of a node take longer than all the rest: they are made ahead, in a quiet moment.
-            if not poll.poll(None if self._spare else QUIET):
+            if not poll.poll(QUIET if len(self._spares) < SPARES else None):
                 self._make_spare()
                 continue
             data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
@@ -149,15 +151,14 @@ class Zygote:
         return {"tier": tier, "zero_copy": self._zero_copy, "warm": warm}
 
     def _open(self, request: bytes, fds: list[int]) -> None:
-        for _ in range(2):
-            if self._spare is None:
+        for _ in range(SPARES + 1):
+            if not self._spares:
                 self._make_spare()
-            if self._spare is not None:
-                _, post = self._spare
-                self._spare = None
-                with post, contextlib.suppress(OSError):  # it may have died in its sleep
+            with contextlib.suppress(IndexError, OSError):  # it may have died in its sleep
+                _, post = self._spares.popleft()
+                with post:
                     socket.send_fds(post, [request], fds)
-                    break
+                break
         for fd in fds:
             os.close(fd)
 
@@ -171,14 +172,15 @@ class Zygote:
             try:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 self._control.close()
-                post.close()
+                for held in (post, *(post for _, post in self._spares)):
+                    held.close()
                 run_node(theirs, hardened=self._hardened, zero_copy=self._zero_copy)
                 code = 0
             finally:
                 os._exit(code)
         theirs.close()
         self._keepers.add(pid)
-        self._spare = pid, post
+        self._spares.append((pid, post))
         self._forking = False
         self._reap()
 
@@ -194,9 +196,9 @@ class Zygote:
             if not pid:
                 break
             self._keepers.discard(pid)
-            if self._spare is not None and self._spare[0] == pid:
-                self._spare[1].close()
-                self._spare = None
+            for spare in [spare for spare in self._spares if spare[0] == pid]:
+                spare[1].close()
+                self._spares.remove(spare)
         for pid in keeper.children(os.getpid()):
             if pid not in self._keepers:
                 with contextlib.suppress(OSError):
@@ -206,8 +208,8 @@ class Zygote:
         """The host is gone. Every keeper sees it too; where this is pid 1, its end is theirs."""
         if os.getpid() != 1:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            if self._spare is not None:
-                self._spare[1].close()
+            for _, post in self._spares:
+                post.close()
             with contextlib.suppress(ChildProcessError):
                 while True:
                     os.waitpid(-1, 0)
@@ -240,14 +242,14 @@ def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
             finally:
                 os._exit(1)
         theirs.close()
-        data, fds, _, _ = socket.recv_fds(post, 1 << 16, 3)
+        data, fds, _, _ = socket.recv_fds(post, 1 << 16, 4)
         if not data:
             return
-        control, orders, context = fds
-        socket.send_fds(ours, [data], [control, context])
+        control, orders, context, room = fds
+        socket.send_fds(ours, [data], [control, context, room])
         info = os.fstat(context)
-        os.close(control)
-        os.close(context)
+        for fd in (control, context, room):
+            os.close(fd)
         limits = _limits(json.loads(data), scratch, hardened, (info.st_dev, info.st_ino))
         host = socket.socket(fileno=orders)  # stays open until all is removed: the host waits for its end
         keeper.run_keeper(host, ours, pid, limits)
@@ -292,12 +294,13 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
     linux.close_others({1, 2, desk.fileno()})
     os.open("/dev/null", os.O_RDONLY)  # the lowest that is free: 0
     reseed()
+    confined = linux.confine_worker(scratch=scratch, read_only=[]) if hardened else None
     poll = select.poll()
     poll.register(desk, select.POLLIN)
     if not poll.poll(0):
         worker.rehearse()
-    data, fds, _, _ = socket.recv_fds(desk, 1 << 16, 2)
-    control, context = fds
+    data, fds, _, _ = socket.recv_fds(desk, 1 << 16, 3)
+    control, context, room = fds
     request: Request = json.loads(data)
     load: Callable[[], object] = functools.partial(worker.load_pickle, context)
     if request["context"] != "pickle":
@@ -306,11 +309,11 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
         )
         os.close(context)
         load = functools.partial(str, text)  # a str of a str is the same object
-    if hardened:
-        linux.harden_worker(scratch=scratch, read_only=[], memory=request["memory"], mapped=request["mapped"])
+    if confined is not None:
+        linux.seal_worker(confined, memory=request["memory"], mapped=request["mapped"])
     else:
         _limit_plainly(scratch, request["memory"])
-    worker.Worker(socket.socket(fileno=control), desk).serve(load)
+    worker.Worker(socket.socket(fileno=control), desk).serve(load, room)
 
 
 def _limit_plainly(scratch: str, memory: int) -> None:

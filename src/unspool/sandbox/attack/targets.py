@@ -3,6 +3,10 @@
 Servers that note every contact, files that everyone may read and write, a process to reach, memory
 that is shared. :meth:`Targets.untouched` and :attr:`Targets.contacts` tell whether anything got there,
 whatever an attack says of itself.
+
+>>> with Targets() as targets:
+...     targets.untouched(), targets.reach()
+(True, ['abstract', 'tcp', 'udp', 'unix', 'unix datagram'])
 """
 
 from __future__ import annotations
@@ -36,15 +40,16 @@ class Targets:
             numbers = self._start_servers()
             cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
             stack.callback(cat.wait)
-            assert cat.stdin is not None
-            stack.callback(cat.stdin.close)
+            if cat.stdin is not None:
+                stack.callback(cat.stdin.close)
             memory_file = os.memfd_create("planted")
             stack.callback(os.close, memory_file)
             os.write(memory_file, self.secret.encode())
             self.known: dict[str, object] = numbers | {
                 "folder": str(self.folder), "secret": str(self.folder / "secret"),
                 "writable": str(self.folder / "writable"), "shared_memory": str(self._shared),
-                "host": os.getpid(), "host_group": os.getpgrp(), "victim": cat.pid, "memory_file": memory_file,
+                "host": os.getpid(), "host_group": os.getpgrp(), "victim": cat.pid,
+                "memory_file": memory_file,
             }  # fmt: skip
             self._before = self._look()
             self._stack = stack.pop_all()
@@ -81,13 +86,13 @@ class Targets:
         return sorted(found)
 
     def _plant_files(self) -> None:
-        # Not pytest's own folder: that one is closed to other users.
-        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="unspool-test-"))
+        # Everybody may read and write here: only the sandbox keeps code out.
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="unspool-attack-"))
         self.folder = Path(folder)
         self.folder.chmod(0o777)
         (self.folder / "empty").mkdir()
         shared = "/dev/shm" if os.path.isdir("/dev/shm") else folder
-        self._shared = Path(shared) / f"unspool-test-{secrets.token_hex(8)}"
+        self._shared = Path(shared) / f"unspool-attack-{secrets.token_hex(8)}"
         for path in (self.folder / "secret", self.folder / "writable", self._shared):
             path.write_text(self.secret)
             path.chmod(0o666)
@@ -104,7 +109,7 @@ class Targets:
         return found
 
     def _start_servers(self) -> dict[str, object]:
-        abstract = f"unspool-test-{secrets.token_hex(8)}"
+        abstract = f"unspool-attack-{secrets.token_hex(8)}"
         unix, unix_datagram = str(self.folder / "stream"), str(self.folder / "datagram")
         stream, datagram = socket.SOCK_STREAM, socket.SOCK_DGRAM
         tcp = self._serve("tcp", socket.AF_INET, stream, ("127.0.0.1", 0))
@@ -181,6 +186,15 @@ def named(name: str) -> list[int]:
             if before.partition(b"(")[2] == name.encode() and after[:1] not in b"ZX":
                 found.append(pid)
     return found
+
+
+def command(pid: int) -> str:
+    """Its command line; empty where it cannot be seen."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().decode(errors="replace").replace("\0", " ")
+    except OSError:
+        return ""
 
 
 def _parent(pid: int) -> int:

@@ -4,12 +4,15 @@ The numbers are written down here a second time, so that a wrong one in the sand
 The aarch64 ones have not been run. No call here can do harm where it is let through: file descriptors
 are -1, paths and names do not exist, magic numbers and flags are wrong, signals are 0; some only ask.
 
+>>> NUMBERS["mount"]
+(165, 40)
+
 A row: name, x86-64 number, aarch64 number (None: no such call), arguments as Python text.
 """
 
 from __future__ import annotations
 
-from .attacks import Attack, Group, each
+from .ways import Attack, Group, each
 
 Row = tuple[str, int, int | None, str]
 
@@ -196,7 +199,8 @@ def _rows(group: Group, rows: list[Row], *, filtered: bool = True) -> list[Attac
         f"raw {name}": f"return raw({', '.join(filter(None, (str(x86_64), str(aarch64), args)))})"
         for name, x86_64, aarch64, args in rows
     }
-    assert len(codes) == len(rows)
+    if len(codes) != len(rows):
+        raise ValueError(f"{group}: two rows have one name")
     return each(group, codes, filtered=filtered)
 
 
