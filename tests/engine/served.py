@@ -42,11 +42,21 @@ def below(pid: int) -> list[str]:
     return found
 
 
+def settled() -> list[str]:
+    """The processes below this one, once the sandbox has all its spare nodes ready: no change for a while."""
+    seen, since = below(os.getpid()), time.monotonic()
+    while time.monotonic() - since < 0.5:
+        time.sleep(0.05)
+        if len(now := below(os.getpid())) != len(seen):
+            seen, since = now, time.monotonic()
+    return seen
+
+
 @contextmanager
 def no_worker_left() -> Iterator[None]:
     """What runs in here leaves no process of its own behind. The sandbox is warm before."""
     RLM(ScriptedModel(["```python\nprint(1)\nsubmit(1)\n```"])).run("warm", "c")
-    before = below(os.getpid())
+    before = settled()
     yield
     deadline = time.monotonic() + 10
     while len(after := below(os.getpid())) > len(before) and time.monotonic() < deadline:
