@@ -40,6 +40,7 @@ from .zygote import SCRATCH, Request
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
 _LEAST_MEMORY = 64 << 20
+_SMALL = 4 << 20  # bytes
 MAX_CLOSING = 16  # REPLs that close at once before another one is opened
 _AS_BEFORE = "everything is as it was before this cell"
 
@@ -138,7 +139,9 @@ class ProcessRepl:
         await node.open(zygote, self._spec, handed, request)
         self._node = node
         self._fresh = True
-        if handed.layout == PICKLE:  # the value is in the worker now: twice is enough
+        # The value is in the worker now, where twice is enough, and what is small can be handed over again:
+        # with hundreds of nodes, descriptors are dear.
+        if handed.layout == PICKLE or handed.size <= _SMALL:
             self._drop_context()
 
     @property
