@@ -157,7 +157,7 @@ def test_a_prompt_larger_than_the_window_is_refused_with_both_sizes() -> None:
     ("behaviour", "became", "asks", "reported"),
     [
         (Behaviour(""), "empty", 2, 2),
-        (Behaviour(None, reasoning="hm", finish="length"), "empty", 1, 1),
+        (Behaviour(None, reasoning="hm", finish="length"), "empty", 2, 2),  # with more room
         (Behaviour("cut of", finish="length"), "cut of", 1, 1),
         (Behaviour("fine", usage=None), "fine", 1, 1),
         (Behaviour("42", reasoning="6 times 7"), "42", 1, 1),
