@@ -46,7 +46,7 @@ def test_a_profile_starts_the_same_for_every_question(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_worked_turns_alternate_and_hold_code(name: str) -> None:
-    examples = get_profile(name).examples("How often was a door jammed?", "")
+    examples = get_profile(name).examples("How often was a door jammed?", "", 1)
     assert [m.role for m in examples] == ["user", "assistant"] * (len(examples) // 2)
     assert all("```python" in m.text for m in examples if m.role == "assistant")
 
