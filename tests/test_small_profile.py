@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.prompts.small import check_answer
-from unspool.prompts.small_tools import find, forms_of, groups_for, top, values
+from unspool.prompts.small_tools import (
+    addresses,
+    between,
+    field,
+    fields_of,
+    find,
+    forms_of,
+    groups_for,
+    is_prose,
+    rest,
+    times,
+    top,
+    values,
+)
 
 LINES = [
     "10:00 gate 1 opened for ann from 10.0.0.1:80",
@@ -23,6 +36,7 @@ LINES = [
         ("How many doors were opened?", 0, 0),
         ("When did it happen?", "gate 1", 0),
         ("From which IP address?", "ann", 0),
+        ("Who came first?", "10:00 gate 1 opened for ann from 10.0.0.1:80, and then it was shut again", 0),
         ("Who came first?", 3, 0),
         ("How many reviews are positive?", 4, 0),
     ],
@@ -76,6 +90,44 @@ def test_values_by_a_hole_by_what_comes_before_and_by_a_regex() -> None:
     assert top(values(LINES, "from {}:"))[0] == ("10.0.0.1", 2)
 
 
+@pytest.mark.parametrize(
+    ("line", "pattern", "value"),
+    [
+        ("in error state 6 now", "error state={}", "6"),
+        ("[client 1.2.3.4] refused", "client={}", "1.2.3.4"),
+        ("Received block blk_-44 of size 7", "block blk_", "blk_-44"),
+        ("rhost=5.36.1.2 user=root", "rhost=", "5.36.1.2"),
+        ("from /10.2.3.4", "from", "/10.2.3.4"),
+        ("LOC:city Where is it ?", "^{}:", "LOC"),
+        ("failed for invalid user bo from x", "for {} from", "invalid user bo"),
+        ("Dec 10 06:55:46 host", " {}:", "06"),
+    ],
+)
+def test_values_takes_a_pattern_as_it_was_meant(line: str, pattern: str, value: str) -> None:
+    assert values([line], pattern) == [value]
+
+
+def test_times_addresses_and_fields_of_lines() -> None:
+    assert times([*LINES, "no time", "25:61"]) == ["10:00:00", "10:05:00", "11:00:00"]
+    assert between(LINES, "10:01", "10:59:59") == between(LINES, "10:59:59", "10:01") == [LINES[1]]
+    assert addresses([*LINES, "at 06:55:46", "of fe80::1 here", "v1.2.3.4.5"])[2:] == ["10.0.0.1", "fe80::1"]
+    assert field(LINES, 4) == ["opened", "refused", "opened"]
+    assert field(LINES, 40) == field(LINES, 0) == []
+    assert rest(["a:b What is it?", "ham\tSee you"]) == ["What is it?", "See you"]
+
+
+def test_a_field_with_few_values_is_shown() -> None:
+    fields = fields_of([f"{n} gate {'opened' if n % 3 else 'shut'} by {n}" for n in range(90)])
+    assert {number: dict(held) for number, held in fields.items()} == {3: {"opened": 60, "shut": 30}}
+
+
+def test_prose_is_told_from_entries() -> None:
+    assert is_prose(["The soup was cold today", "Lovely staff and music", "Nobody cared about us"])
+    assert not is_prose([f"gate {n} opened for guard ann" for n in range(30)])
+    assert not is_prose(["one line with many different words"])
+    assert not is_prose([])
+
+
 @given(st.lists(st.text()), st.text())
 def test_the_helpers_take_any_lines_and_texts(lines: list[str], text: str) -> None:
     assert len(find(text, among=lines)) <= len(lines)
@@ -83,3 +135,8 @@ def test_the_helpers_take_any_lines_and_texts(lines: list[str], text: str) -> No
     assert sum(len(group) for group in groups_for(text, lines)) <= len(lines)
     if "(" not in text:
         assert len(values(lines, text)) <= len(lines)
+    for helper in (times, addresses, rest):
+        assert len(helper(lines)) <= len(lines)
+    assert len(between(lines, text, text)) <= len(lines)
+    assert len(fields_of(lines)) <= 6
+    assert is_prose(lines) in (True, False)

@@ -83,6 +83,13 @@ def test_a_repeated_cell_is_named_and_sampled_differently() -> None:
     assert model.requests[2].temperature != model.requests[1].temperature
 
 
+def test_a_model_that_only_repeats_itself_is_stopped_with_its_draft() -> None:
+    run, model = play([py("result = 7\nprint(result)")] * 9)
+    assert (run.status, run.answer, run.draft) == ("partial", 7, "variable result")
+    assert "same code 4 times" in run.reason
+    assert len(model.requests) == 4
+
+
 def test_turns_run_out_with_a_draft() -> None:
     run, model = play([py("result = 7\nprint(result)"), py("print(2)")], max_turns=2)
     assert (run.status, run.answer, run.draft) == ("budget", 7, "variable result")

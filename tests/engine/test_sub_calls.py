@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from unspool import Budget, ModelError, ModelReply, Usage
@@ -147,6 +149,46 @@ def test_classify_asks_each_item_with_the_examples_as_turns() -> None:
     request = sub.requests[0]
     assert request.choices == ("good", "bad")
     assert [m.role for m in request.messages][-5:] == ["user", "assistant", "user", "assistant", "user"]
+
+
+def test_classify_takes_what_labels_mean_and_one_label_alone() -> None:
+    sub = ScriptedModel(lambda m: "spam" if "win" in m[-1].text else "other", name="scripted:sub")
+    assert results("r = classify(['win it', 'hello'], {'spam': 'adverts'})", sub) == ["spam", "other"]
+    assert "- spam: adverts" in sub.requests[0].messages[0].text
+    assert sub.requests[0].choices == ("spam", "other")
+    code = "r = classify(['win it'], ['spam (adverts, prizes)', 'other: all else'])"
+    assert results(code, sub) == ["spam (adverts, prizes)"]
+
+
+def biased(messages: Sequence[Message]) -> ModelReply:
+    """Says spam to everything unless it sees examples; its scores know better."""
+    spam = "win" in messages[-1].text
+    sure = len(messages) > 2
+    text = "spam" if spam or not sure else "ham"
+    scores = {"spam": -0.1 if spam else -0.4, "ham": -3.0 if spam else -1.2}
+    return ModelReply(text, "stop", Usage(1, 9, 1), "scripted:sub", cost=0.0, scores=scores)
+
+
+ITEMS = [f"{'win' if n % 3 == 0 else 'see you at'} {n}" for n in range(12)]
+TRUE = ["spam" if n % 3 == 0 else "ham" for n in range(12)]
+
+
+def test_a_biased_model_that_tells_its_scores_is_corrected() -> None:
+    sub = ScriptedModel(biased, name="scripted:sub", profile="small")
+    assert results(f"r = classify({ITEMS}, ['spam', 'ham'])", sub) == TRUE
+    assert len(sub.requests) == 2 * len(ITEMS)
+    turns = sub.requests[-1].messages
+    shown = [(a.text, b.text) for a, b in zip(turns[1:-1:2], turns[2:-1:2], strict=True)]
+    assert len(shown) == 8
+    assert all(dict(zip(ITEMS, TRUE, strict=True))[item] == label for item, label in shown)
+
+
+def test_examples_that_are_given_and_few_items_are_taken_as_they_are() -> None:
+    sub = ScriptedModel(biased, name="scripted:sub", profile="small")
+    given = f"r = classify({ITEMS}, ['spam', 'ham'], examples=[('a', 'ham')])"
+    assert results(given, sub) == TRUE
+    assert results(f"r = classify({ITEMS[:3]}, ['spam', 'ham'])", sub) == ["spam"] * 3
+    assert len(sub.requests) == len(ITEMS) + 3
 
 
 def test_classify_never_makes_up_a_label() -> None:

@@ -65,7 +65,7 @@ def first_message(first: First) -> str:
 
 
 def label_messages(labels: Mapping[str, str], examples: Sequence[tuple[str, str]]) -> tuple[Message, ...]:
-    """The default chat before an item of ``classify``; labels with what they mean, examples as worked turns."""
+    """The default chat before an item of ``classify``: labels with their meanings, examples as turns."""
     if any(labels.values()):
         named = "".join(f"\n- {name}: {means}" if means else f"\n- {name}" for name, means in labels.items())
         system = f"Label each text with exactly one of:{named}\nReply with the label alone."

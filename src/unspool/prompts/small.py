@@ -2,9 +2,9 @@
 
 What was seen with a 1.5B model: it copies the nearest worked turn, so each kind of question has its own
 (:mod:`unspool.prompts.small_turns`); it cannot know the form of a line that it has not seen, so the engine
-looks first (``look``); it extracts badly with regular expressions and better with a piece of a line that has a hole in it
-(``values``; both in :mod:`unspool.prompts.small_tools`); it judges meaning by labels with examples as
-chat turns, and not by yes or no.
+looks first (``look``); it extracts badly with regular expressions and better with a piece of a line that
+has a hole in it (``values``; both in :mod:`unspool.prompts.small_tools`); it stops after the first of two
+steps, so each step is a child's question; it judges meaning by labels, and not by yes or no.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ def check_answer(query: str, value: object, sub_calls: int, turn: int) -> str | 
     text = str(value)
     many = _MANY.search(query) is not None
     if sub_calls == 0 and MEANING.search(query):
-        return "meaning was asked, and code cannot read it: use classify(lines, {'label': 'what it means', …}), then submit"
+        return (
+            "meaning was asked, and code cannot read it: use classify(lines, {'label': 'what it means', …}), "
+            "then submit"
+        )
     if isinstance(value, str) and len(value) > LONGEST_NAME and value.count(" ") > 5 and _SHORT.search(query):
         return (
             "this is a whole line. Take only what was asked from it: with values(), with times(), or by hand"

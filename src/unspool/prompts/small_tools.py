@@ -6,9 +6,8 @@ what does not fit is answered with what is nearest, and said so. The source runs
 (see :mod:`unspool.prompts.small`), beside ``lines``, the lines of the context; so it is standard
 library only, in one file. Results are bounded, and at most ``MOST_LINES`` lines are looked at.
 
->>> look("How often was a card refused?", ["card paid", "card refused, bo", "card refused, cy", "bye"])
-A: 2 lines
-  2 like: card refused, bo
+>>> groups_for("How often was a card refused?", ["card paid", "card refused, bo", "card refused, cy"])[0]
+['card refused, bo', 'card refused, cy']
 >>> some = ["shop-1 card paid, customer=bo", "shop-2 card refused, customer=cy"]
 >>> find("card", "REFUSED", among=some)
 ['shop-2 card refused, customer=cy']
@@ -27,7 +26,6 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-import json
 import math
 import re
 from collections import Counter
@@ -38,7 +36,9 @@ NAMES = "ABC"  # of the groups of a look
 WIDTH = 170
 ALONE = 400  # characters of a line that is alone in its group
 SHORT = 40  # lines up to which the description of the context shows enough
-MOST_STARTS = 60  # different first words of lines, up to which they may be labels
+MOST_FIELDS = 6  # at the start of lines that are looked at
+MOST_VALUES = 60  # of a field, up to which it is one of labels, levels, names
+SHOWN_VALUE = 40  # characters
 MOST_PROSE = 200  # lines that classify takes
 PAIR = 2.5  # the weight of two words of the question that stand side by side in a line, too
 WHOLE = 0.5  # the weight of a word that stands there as it is asked, and not only its stem
@@ -92,37 +92,46 @@ def look(question: str, data: Sequence[str]) -> None:
     if len(data) <= SHORT:
         return
     groups = groups_for(question, data)
-    if starts := starts_of(data):
-        _print_starts(starts)
-        if labelled := _labelled(question, data, starts):
-            groups = [labelled, *groups[: len(NAMES) - 1]]
+    few = fields_of(data)
+    _print_fields(few)
+    if 1 in few and (labelled := _labelled(question, data, few[1])):
+        groups = [labelled, *groups[: len(NAMES) - 1]]
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):
         globals()[name] = group
         print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201
         _print_forms(group, 2)
 
 
-def starts_of(data: Sequence[str]) -> Counter[str]:
-    """What the lines begin with, where that is a few words again and again, as labels are; else nothing."""
-    begin = (re.match(r"[^\t]{1,40}\t|\S{1,40} ", line) for line in data[:MOST_LINES])
-    starts = Counter(found[0] for found in begin if found)
-    few = 1 < len(starts) <= MOST_STARTS and starts.total() >= 0.9 * len(data)
-    return starts if few else Counter()
+def fields_of(data: Sequence[str]) -> dict[int, Counter[str]]:
+    """By number from 1: the fields at the start of lines that hold a few values again and again."""
+    among = [field_list(line) for line in data[:MOST_LINES]]
+    few: dict[int, Counter[str]] = {}
+    for place in range(MOST_FIELDS):
+        held = Counter(fields[place] for fields in among if len(fields) > place)
+        again = 1 < len(held) <= min(MOST_VALUES, held.total() // 2)
+        if again and held.total() >= 0.9 * len(among):
+            few[place + 1] = held
+    return few
 
 
-def _print_starts(starts: Counter[str]) -> None:
-    shown = ", ".join(f"{json.dumps(start, ensure_ascii=False)} {n:,}" for start, n in starts.most_common(5))
-    more = f", … {len(starts)} different" if len(starts) > 5 else ""
-    print(f"lines begin with {shown}{more}")  # noqa: T201
+def field_list(line: str) -> list[str]:
+    """The fields of a line: between tabs where it has any, else between spaces."""
+    return line.split("\t") if "\t" in line else line.split()
+
+
+def _print_fields(few: dict[int, Counter[str]]) -> None:
+    for number, held in few.items():
+        shown = ", ".join(f"{value[:SHOWN_VALUE]} {n:,}x" for value, n in held.most_common(3))
+        more = f", … {len(held)} different" if len(held) > 3 else ""
+        print(f"field {number}: {shown}{more}")  # noqa: T201
 
 
 def _labelled(question: str, data: Sequence[str], starts: Counter[str]) -> list[str]:
-    """The lines whose first word, or a part of it, is named in the question as it is spelt there."""
+    """The lines whose first field, or a part of it, is named in the question as it is spelt there."""
     words = set(re.findall(r"[\w:.-]*\w", question)) - _COMMON_WORDS
-    named = {s for s in starts if words & {s.strip(), *re.split(r"[:./-]", s.strip())}}
-    if not named or any(s.strip() in words for s in named):
-        named = {s for s in named if s.strip() in words}
-    return [line for line in data[:MOST_LINES] if any(line.startswith(start) for start in named)]
+    named = {start for start in starts if start in words}
+    named = named or {start for start in starts if words & set(re.split(r"[:./-]", start))}
+    return [line for line in data[:MOST_LINES] if (fields := field_list(line)) and fields[0] in named]
 
 
 def is_prose(data: Sequence[str]) -> bool:
@@ -269,31 +278,57 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
 
     A value is one word where that fits, else several; ``^`` is the start of a line.
     """
-    forms = [re.compile(form) for form in _forms_of_pattern(pattern)]
-    found: list[str] = []
-    for line in [hits] if isinstance(hits, str) else hits:
-        match = next((match for form in forms if (match := form.search(line))), None)
-        if match:
-            found.append((match[1] if match.groups() else match[0]).strip(" ,;)]"))
+    among = [hits] if isinstance(hits, str) else list(hits)
+    forms = _forms_of_pattern(pattern)
+    found = (
+        _values_by(forms, among)
+        if "{}" in pattern
+        else max((_values_by([form], among) for form in forms), key=len)
+    )
+    if not found and "(" not in pattern:
+        found = _values_by([_loose(pattern)], among)
     if not found:
         print("values: no line fits the pattern. Copy it from a line and put {} where the value stands.")  # noqa: T201
     return found
 
 
+_BETWEEN = r"[\s=:]"
+_WORD = r"\S+"
+_HOLES = (r"\S+?", ".+?")
+
+
+def _values_by(forms: Sequence[str], hits: Sequence[str]) -> list[str]:
+    compiled = [re.compile(form) for form in forms]
+    found: list[str] = []
+    for line in hits:
+        match = next((match for form in compiled if (match := form.search(line))), None)
+        if match:
+            found.append((match[1] if match.groups() else match[0]).strip(" ,;)]"))
+    return found
+
+
 def _forms_of_pattern(pattern: str) -> list[str]:
-    """The regular expressions to try, in order."""
-    before = ""
+    """The regular expressions to try on each line, in order, by what was meant."""
     if "{}" not in pattern:
         if "(" in pattern:
             return [pattern]
-        pattern, before = pattern.rstrip(" =:") + "{}", r"[\s=:]*"
-    word = r"\S+"
+        pattern = pattern.rstrip(" =:")
+        begun = re.search(r"[\w-]*$", pattern)  # what follows may go on with the same word, as in blk_
+        word = begun[0] if begun else ""
+        known = re.escape(pattern)
+        return [rf"{known}{_BETWEEN}+(\S+)", rf"{known.removesuffix(re.escape(word))}({re.escape(word)}\S+)"]
     start = "^" if pattern.startswith("^") else ""
     parts = [re.escape(part).replace(r"\ ", r"\s+") for part in pattern.removeprefix("^").split("{}")]
     return [
-        start + parts[0] + "".join(rf"{before}({hole if part else word}){part}" for part in parts[1:])
-        for hole in (r"\S+?", ".+?")
+        start + parts[0] + "".join(f"({hole if part else _WORD}){part}" for part in parts[1:])
+        for hole in _HOLES
     ]
+
+
+def _loose(pattern: str) -> str:
+    """The pattern with any of space, = and : where it has one of them."""
+    parts = [re.escape(part) for part in re.split(r"[\s=:]+", pattern.removeprefix("^"))]
+    return f"{_BETWEEN}+".join(parts).replace(re.escape("{}"), f"({_WORD})")
 
 
 _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
@@ -308,6 +343,19 @@ def times(hits: Iterable[str] | str) -> list[str]:
 _ADDRESS = re.compile(
     r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?![\w.]\w)|[0-9a-f:]*:[0-9a-f:]+(?![\w:]))", re.IGNORECASE
 )
+
+
+def field(hits: Iterable[str] | str, number: int) -> list[str]:
+    """The field of that number, from 1, of each of these lines; see ``field_list``."""
+    fields = [field_list(line) for line in ([hits] if isinstance(hits, str) else hits)]
+    return [each[number - 1] for each in fields if len(each) >= number > 0]
+
+
+def rest(hits: Iterable[str] | str) -> list[str]:
+    """These lines without their first field, which may be a label."""
+    return [
+        re.split(r"\t|(?<=\S) ", line, maxsplit=1)[-1] for line in ([hits] if isinstance(hits, str) else hits)
+    ]
 
 
 def _address_in(line: str) -> str | None:
@@ -326,9 +374,9 @@ def addresses(hits: Iterable[str] | str) -> list[str]:
 
 
 def between(hits: Iterable[str], start: str, end: str) -> list[str]:
-    """The lines with a time of day from ``start`` to ``end``, both included."""
-    first, last = times([start]) or ["00:00:00"], times([end]) or ["23:59:59"]
-    return [line for line in hits if (clock := times(line)) and first[0] <= clock[0] <= last[0]]
+    """The lines with a time of day between the two, both included, in either order."""
+    first, last = sorted([*times([start]), "00:00:00"][:1] + [*times([end]), "23:59:59"][:1])
+    return [line for line in hits if (clock := times(line)) and first <= clock[0] <= last]
 
 
 def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:

@@ -1,8 +1,8 @@
 """The small profile's worked questions, by the kind of question: a weak model copies the nearest one.
 
 Contract: :func:`kind_of` reads the question (English words; any other text gets the ``read`` or
-``find`` turns) and what the first look printed; :func:`worked` gives the chat turns of one kind, always the same, so that what a model made
-of them can be kept. All are about data that no question will be about.
+``find`` turns) and what the first look printed; :func:`worked` gives the chat turns of one kind, always
+the same, so that what a model made of them can be kept. All are about data that no question is about.
 
 >>> kind_of("Which customer had the most refused cards?")
 'most'
@@ -29,22 +29,27 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _CUES: tuple[tuple[Kind, str], ...] = (
     (
         "hop",
-        r"[?.;] +(?:how|what|when|who|which|where|at|in|on|from|give|tell|count|answer)\b.*"
-        r"\b(?:this|that|the same|its?|these|those|they)\b"
+        r"[?.;] +(?:how|when|at|in|give|tell|count|answer)\b"
+        r".*\b(?:this|that|the same|its?|these|those|they)\b"
+        r"|[?.;] +(?:what|who|which|where|from)\b(?! (?:is|was) the \w+ of (?:this|that|the)\b)"
+        r".*\b(?:this|that|the same|these|those) \w+"
         r"|\band (?:how many|how often|what|when|who|which|where)\b"
-        r"|^(?:take|find|look up|start)\b.*[.;,:]|\bthe same \w+(?: \w+)? (?:as|like)\b"
-        r"|\b(?:contains?|mentions?|have|has|with) the \w+(?: \w+)? (?:that|which|who|of)\b"
-        r"|^(?:when|at what time|how many|how often)\b.*\bthe (?:\w+ ){1,2}(?:that|which|who|whose) (?:had|has|was|were|\w+ed)\b",
+        r"|^(?:take|find|look up|start)\b.*[.;,:] |\bthe same \w+(?: \w+)? (?:as|like)\b"
+        r"|\b(?:contains?|mentions?|with) the \w+(?: \w+)? (?:that|which|who)\b"
+        r"|^(?:when|at what time|how many|how often)\b"
+        r".*\bthe (?:\w+ ){1,2}(?:that|which|who|whose) (?:had|has|was|were|\w+ed)\b",
     ),
     (
         "compute",
-        r"\baverage\b|\bmean\b|\bsum\b|\bmedian\b|\bin total\b|\bcharacters?\b|\blonger\b|\blongest\b"
-        r"|\bshort(?:er|est)\b|\bhow long\b|\bwords long\b",
+        r"\baverage\b|\bmean\b|\bsum\b|\bmedian\b|\bin total\b|\bhow many characters\b"
+        r"|\bcharacters long\b|\blength\b|\blonger\b|\blongest\b"
+        r"|\bshort(?:er|est)\b|\bhow long\b",
     ),
     ("different", r"\bdifferent\b|\bdistinct\b|\bunique\b"),
     (
         "most",
-        r"\bmost\b|\bleast\b|\bfewest\b|\b(?:greatest|highest|largest|lowest|smallest|biggest) (?:number|count)"
+        r"\bmost\b|\bleast\b|\bfewest\b"
+        r"|\b(?:greatest|highest|largest|lowest|smallest|biggest) (?:number|count)"
         r"|\bmore often than\b|\brarest\b|\bmost common\b",
     ),
     ("count", r"\bhow many\b|\bhow often\b|\bcount\b|\bnumber of\b|\bhow frequent"),
@@ -95,7 +100,11 @@ Its first 140 characters (data, not instructions):
 </data>"""
 TEA = "drink:tea\tBring a friend to our tea room and you get 5 dollars off, every day until nine!"
 LABELLED = "food:soup\tWhat goes well with a fish soup?"
-STARTS = '\n\nlines begin with "drink:tea\\t" 320, "food:soup\\t" 310, "food:cake\\t" 95, … 12 different'
+STARTS = "\n\nfield 1: drink:tea 320x, food:soup 310x, food:cake 95x, … 12 different"
+FIELDS = """
+
+field 1: 2031-05-02 1,310x, 2031-05-03 1,090x
+field 3: shop-1 1,204x, shop-2 640x, shop-4 310x, … 5 different"""
 GUESTS = """`context` is a str of 1,904 characters, 24 lines.
 Its first 70 characters (data, not instructions):
 <data>
@@ -117,6 +126,11 @@ _B_PAID = ("B", 140, PAID)
 # (what the first look shows, question, code)
 _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
     "read": (
+        (
+            f"{SHOP}{STARTS}\nA: 1 line\n  1 like: {LABELLED}",
+            "What is the label of the question about a fish soup?",
+            '# asked: a label. The line in A begins with it\nsubmit("food:soup")',
+        ),
         (
             _data(_B_PAID, ("A", 1, EVE)),
             "Who paid for order 77?",
@@ -181,10 +195,9 @@ _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
         ),
         (
             _data(_CREATED),
-            "How many orders were created from 10:00:00 to 11:29:59 on 2031-05-03?",
-            '# asked: a number of lines, those of A with "2031-05-03 " and a time between\n'
-            'hits = between(find("2031-05-03 ", among=A), "10:00:00", "11:29:59")\n'
-            "print(hits[:2])\nsubmit(len(hits))",
+            "How many orders were created between 10:00:00 and 11:29:59?",
+            "# asked: a number of lines, those of A with a time between\n"
+            'hits = between(A, "10:00:00", "11:29:59")\nprint(hits[:2])\nsubmit(len(hits))',
         ),
         (
             HEAD,
@@ -228,10 +241,16 @@ _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
     ),
     "most": (
         (
-            HEAD,
-            "On which date were the fewest lines written?",
-            '# asked: a date, the least frequent value of "{} " at the start of all lines\n'
-            'names = values(lines, "^{} ")\nprint(top(names, 50))\nsubmit(top(names, 50)[-1][0])',
+            f"{SHOP}{FIELDS}",
+            "Which date has the fewest lines?",
+            "# asked: a date, the least frequent value of field 1 in all lines\n"
+            "names = field(lines, 1)\nprint(top(names, 50))\nsubmit(top(names, 50)[-1][0])",
+        ),
+        (
+            f"{SHOP}{FIELDS}",
+            "Which shop wrote the most lines?",
+            "# asked: a shop, the most frequent value of field 3 in all lines\n"
+            "names = field(lines, 3)\nprint(top(names))\nsubmit(top(names)[0][0])",
         ),
         (
             _FOOD,
@@ -242,8 +261,8 @@ _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
         (
             HEAD,
             "Which hour of the day has the greatest number of lines?",
-            '# asked: an hour, the most frequent value of " {}:" in all lines\n'
-            'names = values(lines, " {}:")\nprint(top(names))\nsubmit(top(names)[0][0])',
+            "# asked: an hour, the most frequent one in all lines\n"
+            "names = [time[:2] for time in times(lines)]\nprint(top(names))\nsubmit(top(names)[0][0])",
         ),
         (
             _data(_B_PAID, _REFUSED),
@@ -269,15 +288,15 @@ _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
         (
             _FOOD,
             "How many characters has the longest food question, without the label?",
-            "# asked: the greatest length of what comes after the tab in A\n"
-            'texts = [line.split("\\t", 1)[1] for line in A]\n'
+            "# asked: the greatest length of the lines of A without the label\n"
+            "texts = rest(A)\n"
             "print(len(texts), texts[:2])\nsubmit(max(len(text) for text in texts))",
         ),
         (
             _FOOD,
             "How many food questions are shorter than 40 characters, and not counting the label?",
-            "# asked: how many of what comes after the tab in A are short\n"
-            'texts = [line.split("\\t", 1)[1] for line in A]\n'
+            "# asked: how many of the lines of A without the label are short\n"
+            "texts = rest(A)\n"
             "print(len(texts), texts[:2])\nsubmit(sum(len(text) < 40 for text in texts))",
         ),
     ),

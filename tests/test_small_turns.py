@@ -1,0 +1,100 @@
+"""Which worked turns the small profile shows for which question, and that they run as they stand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unspool import RLM
+from unspool.prompts.small_turns import KINDS, Kind, kind_of, worked
+from unspool.testing import ScriptedModel
+
+FEW = "A: 1 line\n  1 like: eve came"
+MANY = "A: 1,204 lines\n  900 like: eve came"
+PROSE = "12 lines of free text: code cannot judge them, classify can."
+
+
+@pytest.mark.parametrize(
+    ("query", "look", "kind"),
+    [
+        ("Who opened gate 7?", FEW, "read"),
+        ("Who opened gate 7?", MANY, "find"),
+        ("Who opened gate 7?", "", "find"),
+        ("One gate was opened twice. What is the name of that gate?", FEW, "read"),
+        ("How often was gate 7 opened?", MANY, "count"),
+        ("Count the lines about gate 7.", FEW, "count"),
+        ("How many different guards opened a gate?", MANY, "different"),
+        ("Which guard opened the most gates?", MANY, "most"),
+        ("Which guard has the greatest number of gates?", MANY, "most"),
+        ("How long, on average, was a gate open?", MANY, "compute"),
+        ("How many entries about gate 7 are longer than 80 characters?", MANY, "compute"),
+        ("Who opened gate 7, and how many gates did this guard open?", FEW, "hop"),
+        ("Take the guard of gate 7. When did this guard come first?", FEW, "hop"),
+        ("Find the guard of gate 7. How many lines mention that guard?", FEW, "hop"),
+        ("When did the guard who opened gate 7 leave?", FEW, "hop"),
+        ("How many guards sound angry? Judge it.", MANY, "meaning"),
+        ("How many are about money?", PROSE, "meaning"),
+        ("Give the list of all that are about money.", PROSE, "meaning"),
+        ("What is said of gate 7?", PROSE, "find"),
+        ("¿Quién abrió la puerta 7?", MANY, "find"),
+    ],
+)
+def test_the_kind_of_a_question(query: str, look: str, kind: Kind) -> None:
+    assert kind_of(query, look) == kind
+
+
+def test_where_no_child_may_be_made_there_are_no_steps() -> None:
+    query = "Who opened gate 7, and how many gates did this guard open?"
+    assert kind_of(query, MANY, children=False) == "count"
+
+
+@given(st.text(), st.text())
+def test_any_question_has_a_kind(query: str, look: str) -> None:
+    assert kind_of(query, look) in KINDS
+    assert kind_of(query, look, children=False) != "hop"
+
+
+# Data in which every worked question has an answer.
+ORDERS = "".join(
+    f"2031-05-0{2 + day} {hour:02}:{order - 60:02}:{step * 5:02} shop-{1 + order % 4} ORDER {order} {what}\n"
+    for day in range(2)
+    for hour in (9, 10, 19)
+    for order in range(60, 80)
+    for step, what in enumerate(
+        (
+            f"created, customer={('ana', 'bo', 'eve')[order % 3]}",
+            f"card refused from 10.0.3.{order}:81, customer={('ana', 'bo', 'eve')[order % 3]} total=9",
+            f"paid by card from 10.0.7.4:550, customer={('ana', 'bo', 'eve')[order % 3]} total=30",
+        )
+    )
+)
+OTHERWISE = "```python\nprint(1)\nsubmit('09:12:00 by 10.0.3.7')\n```"  # of children, and after a refusal
+QUESTIONS = "".join(
+    f"{label}\tWhat goes well with {n}?\n" for n in range(60) for label in ("food:soup", "tea:ice")
+)
+GUESTS = [f"The soup of number {n} was a surprise to everybody present there" for n in range(12)]
+
+
+def context_of(user: str) -> object:
+    if "24 lines" in user:
+        return GUESTS
+    return QUESTIONS if "food:" in user else ORDERS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_worked_turns_run_and_submit(kind: Kind) -> None:
+    """Each reply, as it is shown to the model, is run over data of that form: no error, an answer."""
+    turns = worked(kind)
+    pairs = list(zip(turns[::2], turns[1::2], strict=True))
+    assert [(user.role, reply.role) for user, reply in pairs] == [("user", "assistant")] * len(pairs)
+    for user, reply in pairs:
+        question = user.text.partition("Question: ")[2]
+        first = iter([reply.text])
+        root = ScriptedModel(lambda messages, first=first: next(first, OTHERWISE))
+        sub = ScriptedModel(lambda messages: messages[0].text.partition("- ")[2].partition(":")[0])
+        rlm = RLM(root, sub_model=sub, profile="small", runs=False)
+        run = rlm.run(question, context_of(user.text))
+        cell = run.trace.turns[1].cells[0]
+        assert cell.error is None or cell.error.type == "AnswerRefused", (question, cell)
+        assert run.status == "answered", (question, run.reason, cell)
