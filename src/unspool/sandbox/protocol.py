@@ -18,7 +18,7 @@ Host calls by name (arguments already normalised by the worker, aliases resolved
 =====================  ==========================================================================
 ``llm_query``          args (prompt,), kwargs model, schema → str or parsed value
 ``llm_query_batched``  args (prompts,), kwargs model, schema, on_error → list of str | FailedCall
-``classify``           args (items, labels), kwargs examples, model → list of str | FailedCall
+``classify``           args (items, labels), kwargs meanings, examples, model → list of str | FailedCall
 ``rlm_query``          args (query,), kwargs context, schema → the child's answer
 ``rlm_query_batched``  args (queries,), kwargs contexts, schema → list
 ``budget``             → dict of what is left
