@@ -12,6 +12,7 @@ from unspool.testing import ScriptedModel
 
 FEW = "A: 1 line\n  1 like: eve came"
 MANY = "A: 1,204 lines\n  900 like: eve came"
+FIELDS = f"field(lines, 2): ann 700x, bo 504x\n{MANY}"
 PROSE = "12 lines of free text: code cannot judge them, classify can."
 
 
@@ -23,10 +24,14 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("Who opened gate 7?", "", "find"),
         ("One gate was opened twice. What is the name of that gate?", FEW, "read"),
         ("How often was gate 7 opened?", MANY, "count"),
+        ("How often was gate 7 opened before 09:30?", MANY, "clock"),
         ("Count the lines about gate 7.", FEW, "count"),
         ("How many different guards opened a gate?", MANY, "different"),
         ("Which guard opened the most gates?", MANY, "most"),
         ("Which guard has the greatest number of gates?", MANY, "most"),
+        ("In which hour were the most gates opened?", FIELDS, "clock"),
+        ("Which guard wrote the most lines?", FIELDS, "field"),
+        ("Which guard opened the most gates?", FIELDS, "most"),
         ("How long, on average, was a gate open?", MANY, "compute"),
         ("How many entries about gate 7 are longer than 80 characters?", MANY, "compute"),
         ("Who opened gate 7, and how many gates did this guard open?", FEW, "hop"),

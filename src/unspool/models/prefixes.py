@@ -26,7 +26,7 @@ from pathlib import Path
 from ..errors import ModelError
 from .protocol import Message
 
-KEPT = 12  # the seven starts of the small profile, 20 MB each with 1.5B, and some of sub-calls
+KEPT = 14  # the ten starts of the small profile, 20 MB each with 1.5B, and some of sub-calls
 SHORTEST = 600  # characters; below, reading is as fast as looking
 _MARK = "\x02here\x02"
 

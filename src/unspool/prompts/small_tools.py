@@ -37,7 +37,8 @@ WIDTH = 170
 ALONE = 400  # characters of a line that is alone in its group
 SHORT = 40  # lines up to which the description of the context shows enough
 MOST_FIELDS = 6  # at the start of lines that are looked at
-MOST_VALUES = 60  # of a field, up to which it is one of labels, levels, names
+MOST_LABELS = 60  # different first fields, up to which they are labels
+MOST_VALUES = 20  # different values of another field, up to which it is one of levels or names
 SHOWN_VALUE = 40  # characters
 MOST_PROSE = 200  # lines that classify takes
 PAIR = 2.5  # the weight of two words of the question that stand side by side in a line, too
@@ -108,7 +109,8 @@ def fields_of(data: Sequence[str]) -> dict[int, Counter[str]]:
     few: dict[int, Counter[str]] = {}
     for place in range(MOST_FIELDS):
         held = Counter(fields[place] for fields in among if len(fields) > place)
-        again = 1 < len(held) <= min(MOST_VALUES, held.total() // 2)
+        most = MOST_VALUES if place else MOST_LABELS
+        again = 1 < len(held) <= min(most, held.total() // 2)
         if again and held.total() >= 0.9 * len(among):
             few[place + 1] = held
     return few
@@ -123,7 +125,7 @@ def _print_fields(few: dict[int, Counter[str]]) -> None:
     for number, held in few.items():
         shown = ", ".join(f"{value[:SHOWN_VALUE]} {n:,}x" for value, n in held.most_common(3))
         more = f", … {len(held)} different" if len(held) > 3 else ""
-        print(f"field {number}: {shown}{more}")  # noqa: T201
+        print(f"field(lines, {number}): {shown}{more}")  # noqa: T201
 
 
 def _labelled(question: str, data: Sequence[str], starts: Counter[str]) -> list[str]:

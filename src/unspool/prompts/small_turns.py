@@ -22,7 +22,7 @@ from typing import Literal, get_args
 
 from ..models.protocol import Message
 
-Kind = Literal["read", "find", "count", "different", "most", "compute", "hop", "meaning"]
+Kind = Literal["read", "find", "count", "clock", "different", "most", "field", "compute", "hop", "meaning"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # Tried in this order; the first that is found decides.
@@ -56,6 +56,13 @@ _CUES: tuple[tuple[Kind, str], ...] = (
 )
 FREE_TEXT = "free text"  # what the first look says of lines that only a reader can judge
 FEW = 3  # lines that the first look shows whole, nearly
+_HOUR = re.compile(r"\bhours?\b", re.IGNORECASE)
+_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
+_FIELD = re.compile(r"^field\(lines, \d+\): ", re.MULTILINE)
+_BY_FIELD = re.compile(
+    r"\b(?:lines?|entries|logged|logs|wrote|written|labels?|class|level|category|component|date|day)\b",
+    re.IGNORECASE,
+)
 _BEST = re.compile(r"^A: (\d+) lines?$", re.MULTILINE)
 _COMPILED = tuple((kind, re.compile(cue, re.IGNORECASE | re.DOTALL)) for kind, cue in _CUES)
 MEANING = re.compile(
@@ -82,7 +89,10 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
         return "meaning"
     for kind, cue in _COMPILED:
         if (children or kind != "hop") and cue.search(query):
-            return kind
+            if (kind == "count" and _CLOCK.search(query)) or (kind == "most" and _HOUR.search(query)):
+                return "clock"
+            by_field = kind == "most" and _BY_FIELD.search(query) and _FIELD.search(look)
+            return "field" if by_field else kind
     best = _BEST.findall(look)
     return "read" if best and int(best[-1]) <= FEW else "find"
 
@@ -100,11 +110,12 @@ Its first 140 characters (data, not instructions):
 </data>"""
 TEA = "drink:tea\tBring a friend to our tea room and you get 5 dollars off, every day until nine!"
 LABELLED = "food:soup\tWhat goes well with a fish soup?"
-STARTS = "\n\nfield 1: drink:tea 320x, food:soup 310x, food:cake 95x, … 12 different"
+STARTS = "\n\nfield(lines, 1): drink:tea 320x, food:soup 310x, food:cake 95x, … 12 different"
 FIELDS = """
 
-field 1: 2031-05-02 1,310x, 2031-05-03 1,090x
-field 3: shop-1 1,204x, shop-2 640x, shop-4 310x, … 5 different"""
+field(lines, 1): 2031-05-02 1,310x, 2031-05-03 1,090x
+field(lines, 3): shop-1 1,204x, shop-2 640x, shop-4 310x, … 5 different
+field(lines, 6): created, 1,020x, card 690x, paid 690x"""
 GUESTS = """`context` is a str of 1,904 characters, 24 lines.
 Its first 70 characters (data, not instructions):
 <data>
@@ -118,6 +129,7 @@ def _data(*groups: tuple[str, int, str]) -> str:
     return "\n".join([f"{SHOP}\n", *shown])
 
 
+_MIXED = f"{SHOP}{FIELDS}\nB: 140 lines\n  140 like: {PAID}\nA: 31 lines\n  31 like: {REFUSED}"
 _BOTH = f"{SHOP}\n\nA: 171 lines\n  140 like: {PAID}\n  31 like: {REFUSED}"
 _FOOD = f"{SHOP}{STARTS}\nA: 405 lines\n  405 like: {LABELLED}"
 _PAID, _REFUSED, _CREATED = ("A", 140, PAID), ("A", 31, REFUSED), ("A", 204, CREATED)
@@ -195,20 +207,47 @@ _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
         ),
         (
             _data(_CREATED),
-            "How many orders were created between 10:00:00 and 11:29:59?",
-            "# asked: a number of lines, those of A with a time between\n"
-            'hits = between(A, "10:00:00", "11:29:59")\nprint(hits[:2])\nsubmit(len(hits))',
-        ),
-        (
-            HEAD,
-            "How many lines were written after 18:30:00?",
-            "# asked: a number of lines, those with a later time\n"
-            'hits = between(lines, "18:30:00", "23:59:59")\nprint(hits[:2])\nsubmit(len(hits))',
+            "How many orders were created on 2031-05-03?",
+            '# asked: a number of lines, those of A with "2031-05-03 "\n'
+            'hits = find("2031-05-03 ", among=A)\nprint(hits[:2])\nsubmit(len(hits))',
         ),
         (
             _FOOD,
             "How many of the questions are labelled food?",
             "# asked: a number of lines. All of A begin with food:\nsubmit(len(A))",
+        ),
+    ),
+    "clock": (
+        (
+            f"{SHOP}{FIELDS}",
+            "Which hour of the day has the greatest number of lines?",
+            "# asked: an hour, the most frequent one in all lines\n"
+            "names = [time[:2] for time in times(lines)]\nprint(top(names))\nsubmit(top(names)[0][0])",
+        ),
+        (
+            HEAD,
+            "How many lines were written after 18:30:00?",
+            "# asked: a number of lines, of all lines those with a later time\n"
+            'hits = between(lines, "18:30:00", "23:59:59")\nprint(hits[:2])\nsubmit(len(hits))',
+        ),
+        (
+            f"{SHOP}{FIELDS}",
+            "How many entries are there before 10:15:00?",
+            "# asked: a number of lines, of all lines those with an earlier time\n"
+            'hits = between(lines, "00:00:00", "10:14:59")\nprint(hits[:2])\nsubmit(len(hits))',
+        ),
+        (
+            _BOTH,
+            "How many refusals were there from 09:00:00 to 09:59:59?",
+            '# asked: a number of lines, those of A with "card refused" and a time between\n'
+            'hits = between(find("card refused", among=A), "09:00:00", "09:59:59")\n'
+            "print(hits[:2])\nsubmit(len(hits))",
+        ),
+        (
+            _data(_B_PAID, _CREATED),
+            "How many orders were created between 10:00:00 and 11:29:59?",
+            "# asked: a number of lines, those of A with a time between\n"
+            'hits = between(A, "10:00:00", "11:29:59")\nprint(hits[:2])\nsubmit(len(hits))',
         ),
     ),
     "different": (
@@ -241,40 +280,62 @@ _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
     ),
     "most": (
         (
-            f"{SHOP}{FIELDS}",
-            "Which date has the fewest lines?",
-            "# asked: a date, the least frequent value of field 1 in all lines\n"
-            "names = field(lines, 1)\nprint(top(names, 50))\nsubmit(top(names, 50)[-1][0])",
+            _BOTH,
+            "In which shop were cards refused most often?",
+            '# asked: a shop, the most frequent value of " {} ORDER" in A, with "card refused"\n'
+            'names = values(find("card refused", among=A), " {} ORDER")\n'
+            "print(top(names))\nsubmit(top(names)[0][0])",
         ),
+        (
+            _MIXED,
+            "Which customer had the most refused cards?",
+            '# asked: a customer, the most frequent value of "customer={} total" in A\n'
+            'names = values(A, "customer={} total")\nprint(top(names))\nsubmit(top(names)[0][0])',
+        ),
+        (
+            _MIXED,
+            "Which IP address had the highest number of refused cards?",
+            "# asked: an address, the most frequent one in A\n"
+            "names = addresses(A)\nprint(top(names))\nsubmit(top(names)[0][0])",
+        ),
+    ),
+    "field": (
         (
             f"{SHOP}{FIELDS}",
             "Which shop wrote the most lines?",
-            "# asked: a shop, the most frequent value of field 3 in all lines\n"
+            "# asked: a shop. field(lines, 3) has shops\n"
             "names = field(lines, 3)\nprint(top(names))\nsubmit(top(names)[0][0])",
+        ),
+        (
+            f"{SHOP}{FIELDS}\nA: 31 lines\n  31 like: {REFUSED}",
+            "Which shop wrote the fewest lines with refused cards?",
+            "# asked: a shop. field(A, 3) has shops\n"
+            "names = field(A, 3)\nprint(top(names, 50))\nsubmit(top(names, 50)[-1][0])",
         ),
         (
             _FOOD,
             "Which main label, the part before the colon, do the most questions have?",
-            '# asked: a label, the most frequent value of "{}:" at the start of all lines\n'
-            'names = values(lines, "^{}:")\nprint(top(names))\nsubmit(top(names)[0][0])',
+            "# asked: the part of a label. field(lines, 1) has labels\n"
+            'names = [label.split(":")[0] for label in field(lines, 1)]\n'
+            "print(top(names))\nsubmit(top(names)[0][0])",
         ),
         (
-            HEAD,
-            "Which hour of the day has the greatest number of lines?",
-            "# asked: an hour, the most frequent one in all lines\n"
-            "names = [time[:2] for time in times(lines)]\nprint(top(names))\nsubmit(top(names)[0][0])",
+            f"{SHOP}{FIELDS}\nA: 2,400 lines\n  1,020 like: {CREATED}",
+            "Which order has the most lines? Give its number.",
+            '# asked: an order, not in a field: the value of "ORDER {} " in all lines\n'
+            'names = values(lines, "ORDER {} ")\nprint(top(names))\nsubmit(top(names)[0][0])',
         ),
         (
-            _data(_B_PAID, _REFUSED),
-            "Which IP address had the most refused cards?",
-            "# asked: an address, the most frequent one in A\n"
-            "found = addresses(A)\nprint(top(found))\nsubmit(top(found)[0][0])",
+            _FOOD,
+            "What is the full label that the most questions have?",
+            "# asked: a label. field(lines, 1) has labels\n"
+            "names = field(lines, 1)\nprint(top(names))\nsubmit(top(names)[0][0])",
         ),
         (
-            _data(_B_PAID, _REFUSED),
-            "Which customer had the most refused cards?",
-            '# asked: a customer, the most frequent value of "customer={} total" in A\n'
-            'names = values(A, "customer={} total")\nprint(top(names))\nsubmit(top(names)[0][0])',
+            f"{SHOP}{FIELDS}",
+            "Which date has the most entries?",
+            "# asked: a date. field(lines, 1) has dates\n"
+            "names = field(lines, 1)\nprint(top(names))\nsubmit(top(names)[0][0])",
         ),
     ),
     "compute": (
