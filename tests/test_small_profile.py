@@ -116,6 +116,13 @@ def test_times_addresses_and_fields_of_lines() -> None:
     assert rest(["a:b What is it?", "ham\tSee you"]) == ["What is it?", "See you"]
 
 
+def test_times_that_bound_a_question_are_not_searched_for() -> None:
+    lines = [f"{hour:02}:59:59 gate {n} opened" for hour in (9, 10, 11) for n in range(20)]
+    (best,) = groups_for("How often was a gate opened from 10:00:00 to 10:59:59?", lines)
+    assert best == lines
+    assert groups_for("Which gate opened at 10:59:59?", lines)[0] == lines[20:40]
+
+
 def test_a_field_with_few_values_is_shown() -> None:
     fields = fields_of([f"{n} gate {'opened' if n % 3 else 'shut'} by {n}" for n in range(90)])
     assert {number: dict(held) for number, held in fields.items()} == {3: {"opened": 60, "shut": 30}}

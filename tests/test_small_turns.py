@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool import RLM
-from unspool.prompts.small_turns import KINDS, Kind, kind_of, worked
+from unspool.prompts.small_kinds import KINDS, Kind, kind_of
+from unspool.prompts.small_turns import worked
 from unspool.testing import ScriptedModel
 
 FEW = "A: 1 line\n  1 like: eve came"

@@ -10,9 +10,8 @@
     until an answer is accepted or a limit is reached
 
 Contract: :func:`run_node` always returns an :class:`Outcome` and emits ``node.started`` and
-``node.ended``; only cancellation passes through it. The history is append-only. A node that stops
-without an answer hands over its best draft: the last refused submission, else a variable that is
-named like a result.
+``node.ended``; only cancellation passes through it. The history is append-only. A node that stops without
+an answer hands over its best draft: the last refused submission, else a variable named like a result.
 """
 
 from __future__ import annotations
@@ -103,12 +102,9 @@ class NodeLoop:
         self.history: list[Message] = []
         self.stable = 0  # messages of the history that other nodes begin with, too
         self.repl: Repl | None = None
-        self.turn = 0
-        self.cells = 0
-        self.silent = 0
+        self.turn = self.cells = self.silent = self.repeats = 0
         self.last: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # codes and outputs
-        self.failed = False  # the last reply repeated the one before, or what it submitted was refused
-        self.repeats = 0
+        self.failed = False  # the last reply repeated itself, or what it submitted was refused
 
     def _first_messages(self, look: str) -> list[Message]:
         scope, task = self.scope, self.task

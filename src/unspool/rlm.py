@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -74,7 +75,7 @@ class RLM:
         ``True`` keeps them in the platform's folder for caches, a path in a folder of your own.
     :param runs: the folder that runs are kept in, so that they can be resumed; ``True`` is the platform's
         folder for data, ``False`` keeps nothing.
-    :param keep_context: whether a run keeps its context, too; else it is known by its hash alone.
+    :param keep_context: whether a run keeps its context, too, and not its hash alone.
     :param store: a :class:`Store` of your own in place of the folder.
     """
 
@@ -102,24 +103,18 @@ class RLM:
         store: Store | None = None,
     ) -> None:
         for name, value, least in (
-            ("max_turns", max_turns, 1),
-            ("max_depth", max_depth, 0),
-            ("cell_seconds", cell_seconds, 0.001),
-            ("call_seconds", call_seconds, 0.001),
-            ("concurrency", concurrency, 1),
+            ("max_turns", max_turns, 1), ("max_depth", max_depth, 0), ("concurrency", concurrency, 1),
+            ("cell_seconds", cell_seconds, 0.001), ("call_seconds", call_seconds, 0.001),
             ("cell_memory", cell_memory, 16 * 2**20),
-        ):
+        ):  # fmt: skip
             if value is not None and not value >= least:
                 raise ConfigError(f"{name}={value}: give at least {least}")
         turns = max_turns if budget.turns is None else min(max_turns, budget.turns)
         depth = max_depth if budget.depth is None else min(max_depth, budget.depth)
         self._limits = Limits(turns, depth, cell_seconds, cell_memory)
-        self._sandbox = sandbox
-        self._call_seconds = call_seconds
-        self._concurrency = concurrency
-        self._tools = Toolbox(tools)
-        self._instructions = instructions
-        self._budget = budget
+        self._call_seconds, self._concurrency = call_seconds, concurrency
+        self._tools, self._instructions = Toolbox(tools), instructions
+        self._sandbox, self._budget = sandbox, budget
         self._settings_of = (settings, sub_settings)
         self._profile = get_profile(profile) if isinstance(profile, str) else profile
         self._store = store_of(runs) if store is None else store
@@ -135,8 +130,6 @@ class RLM:
         self._retiring: set[asyncio.Task[None]] = set()
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
-
-    # The four ways to ask
 
     def run(self, query: str, context: object, *, answer: object = None) -> Run:
         """Answers ``query`` over ``context`` and waits for it. Works inside a running loop, too.
@@ -388,17 +381,11 @@ class RLM:
     def _settings(self) -> Mapping[str, str | int | float | None]:
         limits, sandbox = self._limits, self._sandbox
         return {
-            "max_turns": limits.max_turns,
-            "max_depth": limits.max_depth,
-            "cell_seconds": limits.cell_seconds,
-            "cell_memory": limits.cell_memory,
+            **asdict(limits),
             "call_seconds": self._call_seconds,
             "concurrency": self._concurrency,
             "sandbox": sandbox if isinstance(sandbox, str) else type(sandbox).__name__,
-            "usd": self._budget.usd,
-            "tokens": self._budget.tokens,
-            "calls": self._budget.calls,
-            "seconds": self._budget.seconds,
+            **{name: getattr(self._budget, name) for name in ("usd", "tokens", "calls", "seconds")},
             "cache": None if self._cache is None else str(self._cache),
         }
 

@@ -38,7 +38,9 @@ local = pytest.mark.local
 
 
 def ask(text: str, *before: Message, **fields: object) -> ModelRequest:
-    return ModelRequest((*before, Message("user", text)), temperature=0.0, **fields)  # type: ignore[arg-type]
+    stable = 1 if before and before[0].role == "system" else 0
+    messages = (*before, Message("user", text))
+    return ModelRequest(messages, temperature=0.0, stable=stable, **fields)  # type: ignore[arg-type]
 
 
 def model_in(cache: Path, slots: int = 2) -> LocalModel:

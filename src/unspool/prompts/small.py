@@ -13,7 +13,8 @@ import re
 
 from ..models.protocol import Message
 from .profile import First, Profile, Sampling, read_text
-from .small_turns import MEANING, kind_of, worked
+from .small_kinds import MEANING, kind_of
+from .small_turns import worked
 
 IMPORTS = (
     "import re, json, math, statistics, collections, itertools",

@@ -157,9 +157,16 @@ def lines_of(data: object) -> list[str]:
     return [line for item in data for line in (item.splitlines() if isinstance(item, str) else [str(item)])]
 
 
+# Times of day that a question only bounds by: a line with just that time is not what is meant.
+_BOUNDS = re.compile(
+    r"\b(?:before|after|since|until|till|between|from|to|and|by)\s+\d{1,2}:\d\d(?::\d\d)?\b", re.IGNORECASE
+)
+
+
 def _words(question: str) -> dict[str, tuple[str, bool]]:
     """The words that may stand in the data: each with its stem, and whether its case matters."""
     words: dict[str, tuple[str, bool]] = {}
+    question = _BOUNDS.sub(" ", question)
     for word in re.findall(r"[^\W_](?:[\w.:/@$\[\]-]*[^\W_])?", question):
         low = word.casefold()
         if low in _COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
@@ -229,7 +236,10 @@ def forms_of(lines: Sequence[str], most: int) -> list[tuple[int, str]]:
     return [(count, lines[forms.index(form)]) for form, count in counts]
 
 
-lines: list[str] = []  # set in the REPL
+lines: list[str] = []  # set in the REPL; A, B, C by the first look
+A: list[str] = []
+B: list[str] = []
+C: list[str] = []
 
 
 def _print_forms(hits: Sequence[str], most: int) -> None:

@@ -1,101 +1,18 @@
 """The small profile's worked questions, by the kind of question: a weak model copies the nearest one.
 
-Contract: :func:`kind_of` reads the question (English words; any other text gets the ``read`` or
-``find`` turns) and what the first look printed; :func:`worked` gives the chat turns of one kind, always
-the same, so that what a model made of them can be kept. All are about data that no question is about.
+Contract: :func:`worked` gives the chat turns of one kind, always the same, so that what a model made of
+them can be kept. All are about data that no question is about.
 
->>> kind_of("Which customer had the most refused cards?")
-'most'
->>> kind_of("Who paid for order 77?", "A: 1 line\\n  1 like: ORDER 77 paid, customer=eve")
-'read'
->>> kind_of("Who paid for order 77? How many orders did this customer create?")
-'hop'
 >>> [message.role for message in worked("count")][:2]
 ['user', 'assistant']
 """
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from typing import Literal, get_args
 
 from ..models.protocol import Message
-
-Kind = Literal["read", "find", "count", "clock", "different", "most", "field", "compute", "hop", "meaning"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
-# Tried in this order; the first that is found decides.
-_CUES: tuple[tuple[Kind, str], ...] = (
-    (
-        "hop",
-        r"[?.;] +(?:how|when|at|in|give|tell|count|answer)\b"
-        r".*\b(?:this|that|the same|its?|these|those|they)\b"
-        r"|[?.;] +(?:what|who|which|where|from)\b(?! (?:is|was) the \w+ of (?:this|that|the)\b)"
-        r".*\b(?:this|that|the same|these|those) \w+"
-        r"|\band (?:how many|how often|what|when|who|which|where)\b"
-        r"|^(?:take|find|look up|start)\b.*[.;,:] |\bthe same \w+(?: \w+)? (?:as|like)\b"
-        r"|\b(?:contains?|mentions?|with) the \w+(?: \w+)? (?:that|which|who)\b"
-        r"|^(?:when|at what time|how many|how often)\b"
-        r".*\bthe (?:\w+ ){1,2}(?:that|which|who|whose) (?:had|has|was|were|\w+ed)\b",
-    ),
-    (
-        "compute",
-        r"\baverage\b|\bmean\b|\bsum\b|\bmedian\b|\bin total\b|\bhow many characters\b"
-        r"|\bcharacters long\b|\blength\b|\blonger\b|\blongest\b"
-        r"|\bshort(?:er|est)\b|\bhow long\b",
-    ),
-    ("different", r"\bdifferent\b|\bdistinct\b|\bunique\b"),
-    (
-        "most",
-        r"\bmost\b|\bleast\b|\bfewest\b"
-        r"|\b(?:greatest|highest|largest|lowest|smallest|biggest) (?:number|count)"
-        r"|\bmore often than\b|\brarest\b|\bmost common\b",
-    ),
-    ("count", r"\bhow many\b|\bhow often\b|\bcount\b|\bnumber of\b|\bhow frequent"),
-)
-FREE_TEXT = "free text"  # what the first look says of lines that only a reader can judge
-FEW = 3  # lines that the first look shows whole, nearly
-_HOUR = re.compile(r"\bhours?\b", re.IGNORECASE)
-_CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
-_FIELD = re.compile(r"^field\(lines, \d+\): ", re.MULTILINE)
-_BY_FIELD = re.compile(
-    r"\b(?:lines?|entries|logged|logs|wrote|written|labels?|class|level|category|component|date|day)\b",
-    re.IGNORECASE,
-)
-_BEST = re.compile(r"^A: (\d+) lines?$", re.MULTILINE)
-_COMPILED = tuple((kind, re.compile(cue, re.IGNORECASE | re.DOTALL)) for kind, cue in _CUES)
-MEANING = re.compile(
-    r"\bsentiment|\bmood\b|\btone\b|\bopinion|\bpositive\b|\bnegative\b|\bcomplain|\bpolite|\bangry\b"
-    r"|\bby (?:its|their) meaning\b|\bjudge\b|\bdecide for\b|\bclassify\b|\bassign\b|\bcategor"
-    r"|\bask(?:s|ed|ing)? (?:about|for)\b|\b(?:type|kind)s? of (?:answer|question|message|text)s?\b",
-    re.IGNORECASE,
-)
-
-_MANY_ASKED = re.compile(
-    r"\bhow (?:many|often)\b|\bcount\b|\b(?:most|least|fewest)\b|\blist\b|\beach\b|\bevery\b"
-    r"|\bwhich (?:lines|items|messages|texts|ones)\b",
-    re.IGNORECASE,
-)
-
-
-def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
-    """The kind of question, by its words and by what the first look printed.
-
-    ``children``: whether there may be any, since those of kind ``hop`` are answered by them.
-    """
-    free_text = FREE_TEXT in look
-    if MEANING.search(query) or (free_text and _MANY_ASKED.search(query)):
-        return "meaning"
-    for kind, cue in _COMPILED:
-        if (children or kind != "hop") and cue.search(query):
-            if (kind == "count" and _CLOCK.search(query)) or (kind == "most" and _HOUR.search(query)):
-                return "clock"
-            by_field = kind == "most" and _BY_FIELD.search(query) and _FIELD.search(look)
-            return "field" if by_field else kind
-    best = _BEST.findall(look)
-    return "read" if best and int(best[-1]) <= FEW else "find"
-
+from .small_kinds import Kind
 
 SHOP = "`context` is a str of 152,310 characters, 2,400 lines."
 PAID = "2031-05-02 09:14:02 shop-1 ORDER 71 paid by card, customer=ana total=12"
@@ -238,7 +155,7 @@ _TURNS: dict[Kind, tuple[tuple[str, str, str], ...]] = {
         ),
         (
             _BOTH,
-            "How many refusals were there from 09:00:00 to 09:59:59?",
+            "How many cards were refused from 09:00:00 to 09:59:59?",
             '# asked: a number of lines, those of A with "card refused" and a time between\n'
             'hits = between(find("card refused", among=A), "09:00:00", "09:59:59")\n'
             "print(hits[:2])\nsubmit(len(hits))",

@@ -64,37 +64,46 @@ def descendants(pid: int) -> list[int]:
     while todo:
         child = todo.pop()
         todo += children(child)
-        with contextlib.suppress(OSError):
-            if _stat(child)[0] not in (b"Z", b"X"):
-                found.append(child)
+        if _alive(child):
+            found.append(child)
     return found
 
 
+def _alive(pid: int) -> bool:
+    try:
+        return _stat(pid)[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
 def kill_all(group: int, spare: Collection[int] = (), heir: int = 0) -> None:
-    """Kill all processes of the node but ``spare``, and but what descends from ``heir``.
+    """Kill all processes of the node but ``spare``, and but what descends from ``heir``. Where the heir is
+    no more, this comes too late, and those that live now are of later cells: then none is killed.
 
     ``group``: their process group, where this is not the first process of a pid namespace. Everything
     is stopped first, in one call that no fork escapes: so a crowd of processes cannot outrun it, nor
     keep the processor from us.
     """
 
-    def left() -> list[int]:
-        kept = {*spare, *(descendants(heir) if heir else ())}
-        return [pid for pid in descendants(me) if pid not in kept]
-
-    me = os.getpid()
-    if not left():
+    me, kept = os.getpid(), {*spare, *(descendants(heir) if heir else ())}
+    if not set(descendants(me)) - kept:
         return
     _signal_node(group, signal.SIGSTOP)
+    kept = {*spare, *(descendants(heir) if heir else ())}
+    if heir and not _alive(heir):  # asked only now that nothing moves
+        _signal_node(group, signal.SIGCONT)
+        return
     for attempt in range(500):
-        pids = left()
+        pids = set(descendants(me)) - kept
         if not pids:
             break
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.0005 * 2**attempt if attempt < 5 else 0.02)
-    for pid in {*spare, *(descendants(heir) if heir else ())} - {0}:
+    # All that are left, for one may have lost its parent meanwhile; and by number those out of the group.
+    _signal_node(group, signal.SIGCONT)
+    for pid in kept - {0}:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGCONT)
 
