@@ -70,6 +70,14 @@ def test_a_look_groups_the_lines_by_form() -> None:
     assert len(seen) < 1_200
 
 
+def test_an_example_in_the_question_is_not_looked_for() -> None:
+    log = "".join(f"door{n % 3} {'opened' if n % 2 else 'jammed'} at {n}\n" for n in range(90))
+    assert "A: 30 lines" in look("How often was door1 moved?", log).output
+    seen = look("Which door, such as door1, has the most lines?", log).output
+    assert "field(lines, 1): door0 30x, door1 30x, door2 30x" in seen
+    assert "A:" not in seen
+
+
 @pytest.mark.parametrize(
     "context",
     [

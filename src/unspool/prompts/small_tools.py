@@ -92,6 +92,7 @@ def look(question: str, data: Sequence[str]) -> None:
         return
     if len(data) <= SHORT:
         return
+    question = _EXAMPLE.sub(" ", question)
     groups = groups_for(question, data)
     few = fields_of(data)
     _print_fields(few)
@@ -156,6 +157,9 @@ def lines_of(data: object) -> list[str]:
         return []
     return [line for item in data for line in (item.splitlines() if isinstance(item, str) else [str(item)])]
 
+
+# What a question only gives as an example of what is asked.
+_EXAMPLE = re.compile(r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +[^\s,)]+", re.IGNORECASE)
 
 # Times of day that a question only bounds by: a line with just that time is not what is meant.
 _BOUNDS = re.compile(
