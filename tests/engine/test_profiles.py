@@ -75,7 +75,7 @@ def test_an_example_in_the_question_is_not_looked_for() -> None:
     assert "A: 30 lines" in look("How often was door1 moved?", log).output
     seen = look("Which door, such as door1, has the most lines?", log).output
     assert "field(lines, 1): door0 30x, door1 30x, door2 30x" in seen
-    assert "A:" not in seen
+    assert "A: 90 lines" in seen
 
 
 @pytest.mark.parametrize(

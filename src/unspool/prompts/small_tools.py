@@ -144,7 +144,7 @@ def is_prose(data: Sequence[str]) -> bool:
     words = [set(re.findall(r"[^\W\d_]{4,}", line)) for line in data]
     shared = Counter(word for line in words for word in line)
     usual = sum(count > len(data) // 2 for count in shared.values())
-    return sum(map(len, words)) >= 2 * len(data) and usual <= 1
+    return sum(map(len, words)) >= 2 * len(data) <= 2 * len(shared) and usual <= 1
 
 
 def lines_of(data: object) -> list[str]:
