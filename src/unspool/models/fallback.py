@@ -73,29 +73,22 @@ def caller_for(
     backoff: float = 0.5,
 ) -> Caller:
     """What calls this model, or this list of models."""
-    kind = FallbackCaller if isinstance(model, FallbackModel) else Caller
-    return kind(model, concurrency=concurrency, timeout=timeout, attempts=attempts, backoff=backoff)
+
+    def single(one: Model) -> Caller:
+        return Caller(one, concurrency=concurrency, timeout=timeout, attempts=attempts, backoff=backoff)
+
+    if isinstance(model, FallbackModel):
+        return FallbackCaller(model, [single(each) for each in model.models])
+    return single(model)
 
 
 class FallbackCaller(Caller):
-    """Calls the models of a list, each through a :class:`Caller` of its own."""
+    """Calls the models of a list, each through the :class:`Caller` that is given for it."""
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        concurrency: int = 32,
-        timeout: float | None = None,
-        attempts: int = 6,
-        backoff: float = 0.5,
-    ) -> None:
-        super().__init__(model, concurrency=concurrency)
-        assert isinstance(model, FallbackModel)
+    def __init__(self, model: FallbackModel, callers: Sequence[Caller]) -> None:
+        super().__init__(model)
         self._missing = model.missing
-        self._callers = [
-            Caller(each, concurrency=concurrency, timeout=timeout, attempts=attempts, backoff=backoff)
-            for each in model.models
-        ]
+        self._callers = list(callers)
         self._rests: dict[str, float] = {}  # until when a model is left alone
 
     @property
