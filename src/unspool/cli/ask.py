@@ -13,7 +13,8 @@ import typer
 
 from ..events import Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
-from .runs import RunsFolder, hint
+from .options import AsObject, Quiet, RunsFolder, ShowCode
+from .runs import hint
 from .terminal import Output, complain, is_terminal, safe
 from .view import View, fold
 
@@ -89,13 +90,9 @@ def ask(
     keep_context: Annotated[
         bool, typer.Option("--keep-context", help="Keep the input with the run: for one that is piped in.")
     ] = False,
-    as_object: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object with the answer and the figures.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    show_code: Annotated[
-        bool, typer.Option("--show-code", help="Keep the code and its output on the screen.")
-    ] = False,
+    as_object: AsObject = False,
+    quiet: Quiet = False,
+    show_code: ShowCode = False,
 ) -> None:
     """Answer QUESTION over the input.
 

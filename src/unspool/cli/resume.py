@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import errors_as_exits
-from .runs import RunName, RunsFolder, find_run, hint
+from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
+from .runs import find_run, hint
 from .terminal import is_terminal
 
 if TYPE_CHECKING:
@@ -41,13 +42,9 @@ def resume(
         float | None,
         typer.Option(metavar="S", help="Stop after this time, what has passed included.", show_default=False),
     ] = None,
-    as_object: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object with the answer and the figures.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-    show_code: Annotated[
-        bool, typer.Option("--show-code", help="Keep the code and its output on the screen.")
-    ] = False,
+    as_object: AsObject = False,
+    quiet: Quiet = False,
+    show_code: ShowCode = False,
 ) -> None:
     """Go on with a run: what was paid for is not asked again.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import errors_as_exits
+from .options import RunName, RunsFolder
 from .terminal import Output, complain, safe
 
 if TYPE_CHECKING:
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True)
 
 LAST = "last"
-RunsFolder = Annotated[
-    Path | None,
-    typer.Option("--runs", metavar="DIR", help="The folder of the runs; default: the platform's for data."),
-]
-RunName = Annotated[
-    str, typer.Argument(metavar="ID", help='As in the list, its start, or "last".', show_default=False)
-]
 
 
 def find_run(journal: Journal, name: str) -> str:

@@ -1,0 +1,21 @@
+"""Options that several commands have, with one wording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RunsFolder = Annotated[
+    Path | None,
+    typer.Option("--runs", metavar="DIR", help="The folder of the runs; default: the platform's for data."),
+]
+RunName = Annotated[
+    str, typer.Argument(metavar="ID", help='As in the list, its start, or "last".', show_default=False)
+]
+AsObject = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object with the answer and the figures.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+ShowCode = Annotated[bool, typer.Option("--show-code", help="Keep the code and its output on the screen.")]
