@@ -143,7 +143,7 @@ class ReplyCache:
                     connection.execute("CREATE INDEX replies_used ON replies (used)")
                     connection.execute(f"PRAGMA user_version={VERSION}")
                 connection.execute("COMMIT")
-        except BaseException:
+        except BaseException:  # whatever happened, the file is not held open
             connection.close()
             raise
         return connection

@@ -116,7 +116,7 @@ class SubCalls:
 
     async def classify(self, call: HostCall) -> list[object]:
         given = tuple(as_text(label) for label in as_items(call.args[1]))
-        if not given or len(set(given)) < len(given):
+        if not given or len(set(given)) < len(given) or given == (OTHER,):
             raise HostCallError(
                 "ValueError", 'classify(items, ["label a", "label b"]): give labels, each once'
             )
