@@ -51,17 +51,22 @@ Ending = Callable[[str], str | None]
 
 def first_message(first: First) -> str:
     """The default layout: description, extras, and the question last."""
-    parts = [f"The context:\n{first.description}"]
-    if first.tools:
-        parts.append(f"Extra functions in the REPL:\n{first.tools}")
-    if first.instructions:
-        parts.append(first.instructions)
-    if first.answer:
-        parts.append(f"The answer must be: {first.answer}")
-    if first.look:
-        parts.append(first.look)
-    parts.append(f"The question:\n{first.query}")
-    return "\n\n".join(parts)
+    look = [first.look] if first.look else []
+    parts = [f"The context:\n{first.description}", *extras(first, "Extra functions in the REPL"), *look]
+    return "\n\n".join([*parts, f"The question:\n{first.query}"])
+
+
+def extras(first: First, functions: str) -> list[str]:
+    """What a user has added, each where there is any; ``functions``: what the tools are called."""
+    return [
+        part
+        for given, part in (
+            (first.tools, f"{functions}:\n{first.tools}"),
+            (first.instructions, first.instructions),
+            (first.answer, f"The answer must be: {first.answer}"),
+        )
+        if given
+    ]
 
 
 def label_messages(labels: Mapping[str, str], examples: Sequence[tuple[str, str]]) -> tuple[Message, ...]:

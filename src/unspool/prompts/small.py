@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 
 from ..models.protocol import Message
-from .profile import First, Profile, Sampling, read_text
+from .profile import First, Profile, Sampling, extras, read_text
 from .small_kinds import MEANING, kind_of
+from .small_tools import MOST_PROSE
 from .small_turns import worked
 
 IMPORTS = (
@@ -27,17 +28,8 @@ IMPORTS = (
 
 
 def first(first: First) -> str:
-    parts = [first.description]
-    if first.look:
-        parts.append(first.look)
-    if first.tools:
-        parts.append(f"More functions:\n{first.tools}")
-    if first.instructions:
-        parts.append(first.instructions)
-    if first.answer:
-        parts.append(f"The answer must be: {first.answer}")
-    parts.append(nudge(first.query))
-    return "\n\n".join(parts)
+    look = [first.look] if first.look else []
+    return "\n\n".join([first.description, *look, *extras(first, "More functions"), nudge(first.query)])
 
 
 def look(query: str) -> str:
@@ -117,6 +109,6 @@ SMALL = Profile(
     nudge=nudge,
     check_answer=check_answer,
     keep_repeats=False,
-    most_items=200,
+    most_items=MOST_PROSE,
     own_examples=8,
 )

@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
+from .small_tools import FREE_TEXT
+
 Kind = Literal["read", "find", "count", "clock", "different", "most", "field", "compute", "hop", "meaning"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -48,7 +50,6 @@ _CUES: tuple[tuple[Kind, str], ...] = (
     ),
     ("count", r"\bhow many\b|\bhow often\b|\bcount\b|\bnumber of\b|\bhow frequent"),
 )
-FREE_TEXT = "free text"  # what the first look says of lines that only a reader can judge
 FEW = 3  # lines that the first look shows whole, nearly
 _HOUR = re.compile(r"\bhours?\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")

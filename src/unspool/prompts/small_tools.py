@@ -40,6 +40,7 @@ MOST_FIELDS = 6  # at the start of lines that are looked at
 MOST_LABELS = 60  # different first fields, up to which they are labels
 MOST_VALUES = 20  # different values of another field, up to which it is one of levels or names
 SHOWN_VALUE = 40  # characters
+FREE_TEXT = "free text"  # what lines are said to be that only a reader can judge
 MOST_PROSE = 200  # lines that classify takes
 PAIR = 2.5  # the weight of two words of the question that stand side by side in a line, too
 WHOLE = 0.5  # the weight of a word that stands there as it is asked, and not only its stem
@@ -65,7 +66,7 @@ _ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "e", "y")
 
 def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     """The lines of ``data`` that share words with ``question``, by the words, the best group first."""
-    among = list(data)[:MOST_LINES]
+    question, among = _NOT_SOUGHT.sub(" ", question), list(data)[:MOST_LINES]
     groups = _groups(among, _words(question))
     seen = Counter(word for words, group in groups.items() for word in words for _ in group)
     rare = {
@@ -88,11 +89,10 @@ def look(question: str, data: Sequence[str]) -> None:
     A few lines of prose have no groups: they are for ``classify``.
     """
     if is_prose(data):
-        print(f"{len(data)} lines of free text: code cannot judge them, classify can.")  # noqa: T201
+        print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
         return
     if len(data) <= SHORT:
         return
-    question = _EXAMPLE.sub(" ", question)
     groups = groups_for(question, data)
     few = fields_of(data)
     _print_fields(few)
@@ -131,7 +131,7 @@ def _print_fields(few: dict[int, Counter[str]]) -> None:
 
 def _labelled(question: str, data: Sequence[str], starts: Counter[str]) -> list[str]:
     """The lines whose first field, or a part of it, is named in the question as it is spelt there."""
-    words = set(re.findall(r"[\w:.-]*\w", question)) - _COMMON_WORDS
+    words = set(re.findall(r"[\w:.-]*\w", _NOT_SOUGHT.sub(" ", question))) - _COMMON_WORDS
     named = {start for start in starts if start in words}
     named = named or {start for start in starts if words & set(re.split(r"[:./-]", start))}
     return [line for line in data[:MOST_LINES] if (fields := field_list(line)) and fields[0] in named]
@@ -158,29 +158,24 @@ def lines_of(data: object) -> list[str]:
     return [line for item in data for line in (item.splitlines() if isinstance(item, str) else [str(item)])]
 
 
-# What a question only gives as an example of what is asked.
-_EXAMPLE = re.compile(r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +[^\s,)]+", re.IGNORECASE)
-
-# Times of day that a question only bounds by: a line with just that time is not what is meant.
-_BOUNDS = re.compile(
-    r"\b(?:before|after|since|until|till|between|from|to|and|by)\s+\d{1,2}:\d\d(?::\d\d)?\b", re.IGNORECASE
+# What stands in a question and is not looked for: an example of what is asked ("such as X"), and a time of
+# day that only bounds ("before 10:00"), since a line with just that time is not what is meant.
+_NOT_SOUGHT = re.compile(
+    r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +[^\s,)]+"
+    r"|\b(?:before|after|since|until|till|between|from|to|and|by)\s+\d{1,2}:\d\d(?::\d\d)?\b",
+    re.IGNORECASE,
 )
 
 
 def _words(question: str) -> dict[str, tuple[str, bool]]:
     """The words that may stand in the data: each with its stem, and whether its case matters."""
     words: dict[str, tuple[str, bool]] = {}
-    question = _BOUNDS.sub(" ", question)
     for word in re.findall(r"[^\W_](?:[\w.:/@$\[\]-]*[^\W_])?", question):
         low = word.casefold()
         if low in _COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
             continue
         exact = not word.isalpha() or not (word.islower() or word.istitle())
-        stem = word if exact else low
-        for ending in () if exact else _ENDINGS:
-            if low.endswith(ending) and len(low) - len(ending) >= 4:
-                stem = low[: -len(ending)]
-                break
+        stem = word if exact else _stem(low)
         if (stem, exact) not in words.values():
             words[word] = stem, exact
     return words
