@@ -871,7 +871,8 @@ def test_time_is_linear(unit: str, head: str) -> None:
         return time.process_time() - started
 
     find_cells(head + unit)
-    small, large = seconds(5_000), seconds(40_000)
+    # Best of three: a collection of what all other tests left behind takes 0.3 s by itself.
+    small, large = (min(seconds(size) for _ in range(3)) for size in (5_000, 40_000))
     assert large < 0.3 or large < small * 40
 
 

@@ -11,6 +11,7 @@ import re
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from unspool.events import CallEnded, CallStarted, ModelReplied, NodeStarted
@@ -23,6 +24,7 @@ from ..cli.test_cli_stop import children_of, running
 
 KILLS = 25
 CONTEXT = "".join(f"record {n:06d}: {hashlib.sha256(str(n).encode()).hexdigest()}\n" for n in range(4000))
+LAST = "the root, turn 12"
 IN_FLIGHT = 33  # the most that one process may have open: 32 sub-calls and a root call
 
 TURNS = [
@@ -48,13 +50,19 @@ CHILD = [
 
 
 class Traffic:
-    """A model whose replies depend on what it is asked alone; counts the bytes of both ways."""
+    """A model whose replies depend on what it is asked alone; counts the bytes of both ways.
+
+    While it is held, the last turn gets no reply: no run ends before it can be killed.
+    """
 
     def __init__(self) -> None:
         self.bytes = 0
+        self.held = False
 
     def __call__(self, ask: Ask) -> Behaviour:
         behaviour = reply(ask)
+        if self.held and asked(ask) == LAST:
+            return replace(behaviour, fault="hang")
         self.bytes += len(json.dumps(ask.body, ensure_ascii=False)) + len(render(behaviour, ask))
         return behaviour
 
@@ -114,9 +122,14 @@ async def start(server: FaultyServer, folder: Path, command: list[str]) -> async
 async def killed(
     server: FaultyServer, process: asyncio.subprocess.Process, asks: int, seconds: float
 ) -> None:
-    """Kills it once the server has seen so many requests of it, or after some time; nothing is left."""
+    """Kills it once the server has seen so many requests of it, or its last; or after some time.
+
+    Nothing is left of it.
+    """
     before, until = len(server.asks), time.monotonic() + seconds
     while len(server.asks) - before < asks and time.monotonic() < until:
+        if len(server.asks) > before and asked(server.asks[-1]) == LAST:
+            break
         assert process.returncode is None, await process.communicate()
         await asyncio.sleep(0.002)
     family = children_of(process.pid)
@@ -148,6 +161,7 @@ async def test_a_run_that_is_killed_25_times(tmp_path: Path) -> None:
         assert kept <= 1.5 * traffic.bytes, (kept, traffic.bytes)
 
         server.asks.clear()
+        traffic.held = True
         known: set[str] = set()
         flying: Counter[str] = Counter()  # how often each was under way when the process was killed
         for kill in range(KILLS):
@@ -164,6 +178,7 @@ async def test_a_run_that_is_killed_25_times(tmp_path: Path) -> None:
             under_way = now.keys() - known
             assert len(under_way) <= IN_FLIGHT
             flying.update(under_way)
+        traffic.held = False
         process = await start(server, tmp_path, resume)
         answer, err = await process.communicate()
         assert process.returncode == 0, err.decode()
