@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -60,6 +61,25 @@ async def test_the_limit_survives_cancelled_callers() -> None:
     assert caller.gate.open == 0
     assert model.peak == 2
     assert (await caller.call(ask())).text == "x"
+
+
+async def test_retries_are_all_sends_but_the_first() -> None:
+    """Also where a call was given up as too often refused, and taken up since others got through."""
+    refused = 0
+
+    def answer(messages: Sequence[Message]) -> str:
+        nonlocal refused
+        if messages[-1].text == "late" and refused < 12:
+            refused += 1
+            raise ModelError("rate_limit", "later", model="m", retryable=True, retry_after=0.001)
+        return "x"
+
+    caller = Caller(ScriptedModel(answer), attempts=2, backoff=0.001)
+    late = asyncio.create_task(caller.call(ask("late")))
+    while not late.done():
+        await caller.call(ask("other"))
+        await asyncio.sleep(0)  # a scripted model lets nobody else run
+    assert (await late).retries == refused == 12
 
 
 async def test_a_prompt_larger_than_the_window_is_refused_with_both_sizes() -> None:

@@ -99,11 +99,11 @@ class Caller:
     async def call(self, request: ModelRequest, payer: Payer | None = None) -> ModelReply:
         request = within_limits(request, self.model.info)
         clock = _Clock()
-        reply, retries = await self._reliably(request, payer, clock)
+        reply = await self._reliably(request, payer, clock)
         if not reply.text.strip() and not reply.code:
-            reply, retries = await self._not_empty(request, payer, clock, reply, retries)
+            reply = await self._not_empty(request, payer, clock, reply)
         source = self.model.info.name
-        return replace(reply, seconds=clock.seconds(), retries=retries, source=source)
+        return replace(reply, seconds=clock.seconds(), retries=clock.sends - 1, source=source)
 
     async def _send(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
         """Sends it once, when its turn has come: a call that waits for its next try is in nobody's way."""
@@ -142,54 +142,44 @@ class Caller:
         self.gate.went_well()
         return reply
 
-    async def _reliably(
-        self, request: ModelRequest, payer: Payer | None, clock: _Clock
-    ) -> tuple[ModelReply, int]:
-        """A reply and how many retries it took."""
-        retries = 0
+    async def _reliably(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
         while True:
             served = self.gate.served
             try:
-                reply, more = await self._round(request, payer, clock)
+                return await self._round(request, payer, clock)
             except ModelError as error:
-                # Others got through meanwhile: so will this one.
-                if error.kind != "rate_limit" or self.gate.served == served or not _may_help(error):
+                # Others got through meanwhile: so will this one. (With one attempt nothing waits between.)
+                later = error.kind == "rate_limit" and self._attempts > 1
+                if not later or self.gate.served == served or not _may_help(error):
                     raise
-                retries += self._attempts
-            else:
-                return reply, retries + more
 
-    async def _round(
-        self, request: ModelRequest, payer: Payer | None, clock: _Clock
-    ) -> tuple[ModelReply, int]:
+    async def _round(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
         """As many attempts as a call has."""
         try:
-            return await self._send(request, payer, clock), 0
+            return await self._send(request, payer, clock)
         except ModelError as error:
             if self._attempts == 1 or not _may_help(error):
                 raise
-            first = error
+            first = [error]
         # Only now does stamina come in: the way of a call that goes well stays short. Its first
         # attempt is the one that failed.
-        retries = -1
         patience = _Patience(self.gate, self._attempts)
         async for attempt in _attempts(patience, self._attempts * 3, self._backoff):
             with attempt:
-                retries += 1
-                if retries == 0:
-                    raise first
-                return await self._send(request, payer, clock), retries
+                if first:
+                    raise first.pop()
+                return await self._send(request, payer, clock)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _not_empty(
-        self, request: ModelRequest, payer: Payer | None, clock: _Clock, empty: ModelReply, retries: int
-    ) -> tuple[ModelReply, int]:
+        self, request: ModelRequest, payer: Payer | None, clock: _Clock, empty: ModelReply
+    ) -> ModelReply:
         """Ask once more where that may help; raise where the reply stays empty."""
         spent, cost, name = empty.usage, empty.cost, self.model.info.name
         again = _once_more(request, empty, self.model.info) if self._attempts > 1 else None
         if again is not None:
             try:
-                second, more = await self._reliably(again, payer, clock)
+                second = await self._reliably(again, payer, clock)
             except ModelError as error:
                 if error.kind == "bad_request" and again is not request:  # it does not take such a limit
                     raise ModelError(
@@ -202,18 +192,20 @@ class Caller:
                 raise
             spent, cost = spent + second.usage, known_sum(cost, second.cost)
             if second.text.strip() or second.code:
-                return replace(second, usage=spent, cost=cost), retries + 1 + more
+                return replace(second, usage=spent, cost=cost)
             empty, request = second, again
         raise ModelError("empty", _why_empty(name, empty, request), model=name, usage=spent, cost=cost)
 
 
 class _Clock:
-    """The time since the first send of a call."""
+    """The sends of a call, and the time since the first."""
 
     def __init__(self) -> None:
+        self.sends = 0
         self._started = 0.0
 
     def start(self) -> None:
+        self.sends += 1
         self._started = self._started or perf_counter()
 
     def seconds(self) -> float:

@@ -41,11 +41,11 @@ _TRY_LATER = 75  # EX_TEMPFAIL of sysexits.h
 
 
 class CommandModel:
-    """One command. ``parallel`` limits how many of it run at once."""
+    """One command."""
 
-    def __init__(self, command: str, *, profile: str = "frontier", parallel: int | None = None) -> None:
+    def __init__(self, command: str, *, profile: str = "frontier") -> None:
         self._command = _split(command)
-        self._info = ModelInfo(f"command:{command.strip()}", profile=profile, parallel=parallel)
+        self._info = ModelInfo(f"command:{command.strip()}", profile=profile)
 
     @property
     def info(self) -> ModelInfo:

@@ -27,6 +27,7 @@ from .protocol import Price
 from .replies import Counts
 
 if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo as ModelPriceInfo
     from genai_prices.types import TieredPrices
 
 log = logging.getLogger("unspool.models")
@@ -81,28 +82,31 @@ def cost(provider: str, model: str, counts: Counts) -> float | None:
     return float(price.total_price)
 
 
-@lru_cache(maxsize=256)
-def window(provider: str, model: str) -> int | None:
-    """Tokens that the model reads at once, where the list has it. After ``ready``."""
+def _listed(provider: str, model: str) -> ModelPriceInfo | None:
     if _broken:
         return None
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        return get_snapshot().find_provider_model(model, None, provider, None)[1].context_window
+        return get_snapshot().find_provider_model(model, None, provider, None)[1]
     except LookupError:
         return None
 
 
 @lru_cache(maxsize=256)
+def window(provider: str, model: str) -> int | None:
+    """Tokens that the model reads at once, where the list has it. After ``ready``."""
+    listed = _listed(provider, model)
+    return None if listed is None else listed.context_window
+
+
+@lru_cache(maxsize=256)
 def price(provider: str, model: str) -> Price | None:
     """The most that a token of this model costs, its dearest tier. After ``ready``."""
-    if _broken:
+    listed = _listed(provider, model)
+    if listed is None:
         return None
-    from genai_prices.data_snapshot import get_snapshot
-
     try:
-        listed = get_snapshot().find_provider_model(model, None, provider, None)[1]
         rates = listed.get_prices(datetime.now(UTC))
     except LookupError:
         return None

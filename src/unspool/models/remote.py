@@ -90,6 +90,7 @@ class RemoteModel:
             endpoint=self._base_url if self._elsewhere and name is None else None,
         )
         self._listed = price is None and provider.prices is not None and not self._elsewhere
+        self._looked_up = False
         self._refused: set[str] = set()
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncBaseProviderLM] = (
             WeakKeyDictionary()
@@ -98,9 +99,10 @@ class RemoteModel:
     @property
     def info(self) -> ModelInfo:
         """Window and price are there once the list of prices is read, see :mod:`.prices`."""
-        if self._listed and self._info.price is None and prices.loaded():
+        if self._listed and not self._looked_up and prices.loaded():
             service = self._provider.prices
             assert service is not None
+            self._looked_up = True
             self._info = replace(
                 self._info,
                 window=self._info.window or prices.window(service, self._model),
@@ -119,7 +121,7 @@ class RemoteModel:
             raise no_key(self._provider, self._info.name)
         if self._listed:
             prices.load()
-            if size_of(request) > _SURELY_FITS and not prices.loaded():
+            if not prices.loaded() and size_of(request) > _SURELY_FITS:
                 await prices.ready()
                 refuse_too_long(request, self.info)
         started = perf_counter()
