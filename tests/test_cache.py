@@ -97,6 +97,20 @@ def test_what_an_older_version_kept_is_not_read(tmp_path: Path) -> None:
         assert cache.get("k") == reply()
 
 
+@pytest.mark.parametrize("row", ["{}", "[]", '{"text": "x", "usage": {"odd": 1}}', "null"])
+def test_a_row_of_another_shape_is_trouble_and_no_error(tmp_path: Path, row: str) -> None:
+    import sqlite3
+
+    with ReplyCache(tmp_path) as cache:
+        cache.put("k", reply())
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("UPDATE replies SET reply = ?", (row.encode(),))
+    connection.close()
+    with ReplyCache(tmp_path) as cache:
+        assert cache.get("k") is None
+        assert cache.trouble
+
+
 def test_a_folder_that_cannot_be_made_is_trouble_and_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with ReplyCache(tmp_path / "file" / "folder") as cache:

@@ -25,6 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from .folders import cache_folder
 from .models.protocol import ModelInfo, ModelReply
 from .types import Finish, Usage
 
@@ -41,13 +42,8 @@ _CUT = frozenset[Finish]({"length", "filter"})  # half a reply, or none: asking 
 
 
 def default_folder() -> Path:
-    """Beside the model files: ``UNSPOOL_CACHE``, else the user's folder for caches."""
-    chosen = os.environ.get("UNSPOOL_CACHE", "").strip()
-    if chosen:
-        return Path(chosen).expanduser() / "replies"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("unspool") / "replies"
+    """Beside the model files."""
+    return cache_folder("replies")
 
 
 def cache_key(info: ModelInfo, key: str, occurrence: int) -> str:
@@ -107,7 +103,7 @@ class ReplyCache:
             if self._connection is None:
                 self._connection = self._open()
             return work(self._connection)
-        except (sqlite3.Error, OSError, ValueError) as error:
+        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
             # Busy: another process writes for longer than we wait. That is a miss and no more.
             if not (isinstance(error, sqlite3.OperationalError) and "locked" in str(error)):
                 self.trouble = f"{error} ({self._path})"

@@ -55,12 +55,15 @@ _CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in (*EVENTS, *_RECO
 def encode(event: Event, keep: Keep) -> bytes:
     """The line of an event."""
     parts = [_START[event.kind]]
-    for name, prefix, is_value in _fields(type(event).__name__):
+    for name, prefix, is_value, maybe in _fields(type(event).__name__):
         value = getattr(event, name)
         kind = type(value)
         if is_value:
             if value is not None:
                 parts.append(prefix + _to_json(_encode_value(value, keep)))
+        elif maybe and not value:
+            if value is not None:
+                parts.append(prefix + _to_json(_plain(value, keep)))
         elif kind is str:
             if len(value) >= LARGE:
                 parts.append(prefix + _to_json({_REFERENCE: keep(value)}))
@@ -98,11 +101,15 @@ def is_exact(value: object) -> bool:
 
 
 @cache
-def _fields(name: str) -> tuple[tuple[str, str, bool], ...]:
-    """An event's fields: the name, how it begins in the line, and whether values of any type are in it."""
+def _fields(name: str) -> tuple[tuple[str, str, bool, bool], ...]:
+    """An event's fields: the name, how it begins in the line, whether values of any type are in it, and
+    whether it may be unknown: then what is left out is that, and a 0 or an empty text has to be told."""
     kind = _CLASSES[name]
     hints = get_type_hints(kind)
-    return tuple((f.name, f',"{f.name}":', hints[f.name] is object) for f in fields(kind))
+    return tuple(
+        (f.name, f',"{f.name}":', hints[f.name] is object, type(None) in get_args(hints[f.name]))
+        for f in fields(kind)
+    )
 
 
 def _is_left_out(value: object) -> bool:
@@ -119,8 +126,12 @@ def _plain(value: object, keep: Keep) -> object:
     if isinstance(value, tuple):
         return [_plain(item, keep) for item in value]
     if isinstance(value, _RECORDS):
-        told = ((name, getattr(value, name)) for name, _, _ in _fields(type(value).__name__))
-        return {name: _plain(item, keep) for name, item in told if not _is_left_out(item)}
+        told = ((name, getattr(value, name), maybe) for name, _, _, maybe in _fields(type(value).__name__))
+        return {
+            name: _plain(item, keep)
+            for name, item, maybe in told
+            if (item is not None if maybe else not _is_left_out(item))
+        }
     return value
 
 

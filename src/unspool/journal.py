@@ -39,12 +39,13 @@ from typing import Protocol
 from .errors import JournalError
 from .event_lines import decode, encode
 from .events import Event
+from .folders import runs_folder
 
 EVENTS_FILE = "events.jsonl"
 VALUES = "values"
 RESERVE = "reserve"
 RESERVED = 256 << 10  # bytes kept free for the last events of a run when the disk is full
-FOLDER_VARIABLE = "UNSPOOL_RUNS"
+_BLOCK = 64 << 10
 _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _SHORTEST_SECRET = 12  # shorter values would be found in innocent texts
 
@@ -83,21 +84,11 @@ def store_of(runs: str | os.PathLike[str] | bool) -> Store | None:
     return Journal(None if runs is True else runs)
 
 
-def default_folder() -> Path:
-    """Where runs are kept: ``UNSPOOL_RUNS``, else the platform's folder for data of programs."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    if named:
-        return Path(named)
-    from platformdirs import user_data_path
-
-    return user_data_path("unspool") / "runs"
-
-
 class Journal:
     """The store on disk. See the module docstring."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        self.folder = Path(folder) if folder is not None else default_folder()
+        self.folder = Path(folder) if folder is not None else runs_folder()
         self._open: dict[str, _Open] = {}
 
     def open(self, run: str) -> None:
@@ -112,8 +103,7 @@ class Journal:
     def read(self, run: str) -> list[Event]:
         """The events of a run, a half-written last line left out. Raises :class:`JournalError`."""
         path = self.path(run)
-        lines, _ = whole_lines(path / EVENTS_FILE)
-        return list(_events(path, lines))
+        return list(_events(path, whole_lines(path / EVENTS_FILE)))
 
     def runs(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as entries:
@@ -188,10 +178,12 @@ class _Open:
             raise JournalError(
                 f"the run {self._path.name} is being written by another process: wait for it, or stop it"
             ) from None
-        _, whole = whole_lines(self._path / EVENTS_FILE)
-        if os.fstat(fd).st_size > whole:
-            os.ftruncate(fd, whole)  # the event that was being written when its process was killed
-        self._size = whole
+        try:
+            self._size = _whole(fd)
+            os.ftruncate(fd, self._size)  # the event that was being written when its process was killed
+        except OSError:
+            os.close(fd)
+            raise
         return fd
 
     def _reserve(self) -> None:
@@ -284,14 +276,25 @@ def without_secrets(text: str) -> str:
     return _hidden(data, _secrets(os.environ)).decode("utf-8", "surrogatepass")
 
 
-def whole_lines(path: Path) -> tuple[list[bytes], int]:
-    """The lines of a file that end in a newline, and how many bytes they are."""
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file that end in a newline."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}") from None
-    whole = data.rfind(b"\n") + 1
-    return data[:whole].split(b"\n")[:-1], whole
+    return data.split(b"\n")[:-1]
+
+
+def _whole(fd: int) -> int:
+    """How many bytes of a file are lines that end in a newline."""
+    end = os.fstat(fd).st_size
+    while end:
+        start = max(0, end - _BLOCK)
+        newline = os.pread(fd, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0
 
 
 def _events(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:

@@ -8,6 +8,7 @@ In a cell that is not sealed, calls that failed for a reason that passes count a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -52,6 +53,7 @@ class PastCell:
     started: ev.CellStarted
     ended: ev.CellEnded | None = None
     calls: list[PastCall] = field(default_factory=list)
+    waiting: dict[str, deque[PastCall]] | None = None  # the calls by key that are not asked for yet
     tools: list[PastTool] = field(default_factory=list)
     children: list[PastChild] = field(default_factory=list)
     batches: list[ev.BatchStarted] = field(default_factory=list)

@@ -17,6 +17,7 @@ on with the replies it had. See *Journal and resume* in ``docs/design.md``.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from . import events as ev
@@ -64,10 +65,14 @@ class Replay:
         past = self._past.cell(node, cell)
         if past is None:
             return None
-        for call in past.calls:
-            if call.started.key == key and not call.taken:
-                call.taken = True
-                return call
+        if past.waiting is None:  # by key: a batch may have thousands
+            past.waiting = {}
+            for call in past.calls:
+                past.waiting.setdefault(call.started.key, deque()).append(call)
+        if queue := past.waiting.get(key):
+            call = queue.popleft()
+            call.taken = True
+            return call
         self._miss(past, "it makes a sub-call that it did not make")
         return None
 

@@ -162,8 +162,6 @@ class RLM:
             lambda put, loop: self._run(query, context, wanted, put, loop, sources, live=True)
         )
 
-    # Going on with a run
-
     def resume(
         self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
     ) -> Run:
@@ -302,9 +300,10 @@ class RLM:
             raise ConfigError("runs=False: this engine keeps no runs, so there is none to resume")
         if diverged not in ("stop", "continue"):
             raise ConfigError(f'diverged={diverged!r}: use "stop" or "continue"')
-        Past.of(run, self._store.read(run))  # there is such a run
-        with kept(self._store, run):
-            past = Past.of(run, self._store.read(run))
+        if run not in self._store.runs():
+            Past.of(run, self._store.read(run))  # says that there is none
+        with kept(self._store, run):  # nobody else writes it; and it is not read on the loop of all runs
+            past = await asyncio.to_thread(lambda store: Past.of(run, store.read(run)), self._store)
             if past.answered:
                 for event in past.events:
                     listener(event)

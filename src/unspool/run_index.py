@@ -25,6 +25,7 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 from . import events as ev
+from .errors import JournalError
 from .event_lines import decode
 from .journal import EVENTS_FILE, Journal, whole_lines
 
@@ -77,19 +78,21 @@ class RunIndex:
         return [self._live(known[run]) for run in stamps]
 
     def _live(self, row: RunRow) -> RunRow:
-        going = row.state == INTERRUPTED and self._journal.is_written(row.id)
-        return replace(row, state=RUNNING) if going else row
+        with contextlib.suppress(JournalError, OSError):  # it went away, or belongs to another user
+            if row.state == INTERRUPTED and self._journal.is_written(row.id):
+                return replace(row, state=RUNNING)
+        return row
 
     def _row(self, run: str, stamp: str) -> RunRow:
         path = self._journal.folder / run
         row = RunRow(run, stamp, size=_size(path))
         calls: set[int] = set()
         try:
-            for line in whole_lines(path / EVENTS_FILE)[0]:
+            for line in whole_lines(path / EVENTS_FILE):
                 event = decode(line, lambda key: "…")  # the long texts are not needed here
                 if event is not None:
                     row = _fold(row, event, calls)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (JournalError, ValueError, TypeError, KeyError, AttributeError):
             return replace(row, state=BROKEN)
         return row
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -15,8 +16,18 @@ import pytest
 
 from unspool import RLM, FailedCall, Usage
 from unspool.errors import JournalError
-from unspool.events import EVENTS, AnswerAccepted, CellEnded, Event, ModelReplied, RunEnded, RunStarted
-from unspool.journal import Journal, default_folder
+from unspool.events import (
+    EVENTS,
+    AnswerAccepted,
+    CallEnded,
+    CellEnded,
+    Event,
+    ModelReplied,
+    RunEnded,
+    RunStarted,
+)
+from unspool.folders import runs_folder
+from unspool.journal import Journal
 from unspool.run_index import RunIndex
 from unspool.testing import Ask, Behaviour, FaultyServer, MemoryStore, ScriptedModel
 from unspool.testing.behaviour import render
@@ -158,7 +169,14 @@ def test_fields_that_are_zero_are_not_fields_that_are_unknown(tmp_path: Path) ->
         run="r", status="answered", reason="", answer=0, draft=None, usage=Usage(), cost=0.0, ledger=(line,),
         turns=0, sub_calls=0, seconds=0.0,
     )  # fmt: skip
-    events: list[Event] = [replied(None, Usage()), replied(0.0, Usage(calls=1, input_tokens=7)), ended, last]
+    mute = CallEnded(
+        node="0", call=1, model="m", reply="", error=None, finish="stop", cost=0.0, seconds=0.0, retries=0,
+        usage=Usage(calls=1, input_tokens=5, output_tokens=0, cached_tokens=0, reasoning_tokens=None),
+    )  # fmt: skip
+    lost = replace(mute, reply=None, finish=None, usage=Usage(), cost=None)
+    events: list[Event] = [
+        replied(None, Usage()), replied(0.0, Usage(calls=1, input_tokens=7)), ended, mute, lost, last,
+    ]  # fmt: skip
     journal = Journal(tmp_path)
     journal.open("r")
     for event in events:
@@ -240,9 +258,9 @@ def test_the_files_are_the_owners_alone(tmp_path: Path) -> None:
 
 def test_runs_are_kept_by_default_and_not_when_told(tmp_path: Path) -> None:
     run = RLM(ScriptedModel([py("print(1)\nsubmit(1)")])).run("q", "c")
-    assert run.id in Journal(default_folder()).runs()
+    assert run.id in Journal(runs_folder()).runs()
     run = RLM(ScriptedModel([py("print(1)\nsubmit(1)")]), runs=False).run("q", "c")
-    assert run.id not in Journal(default_folder()).runs()
+    assert run.id not in Journal(runs_folder()).runs()
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_money_is_spent(tmp_path: Path) -> None:
@@ -323,6 +341,14 @@ def test_a_run_that_was_cut_is_interrupted_and_one_that_goes_on_is_running(tmp_p
     journal.close(run)
 
 
+def test_a_run_that_cannot_be_read_is_an_unreadable_row_and_no_error(tmp_path: Path) -> None:
+    journal, run, _ = journalled(tmp_path, CHILDREN)
+    odd = tmp_path / "odd"
+    (odd / "events.jsonl").mkdir(parents=True)
+    states = {row.id: row.state for row in RunIndex(journal).rows()}
+    assert states == {run: "answered", "odd": "unreadable"}
+
+
 def test_every_kind_of_event_is_known_by_its_name() -> None:
     assert len({kind.kind for kind in EVENTS}) == len(EVENTS)
 
@@ -330,9 +356,11 @@ def test_every_kind_of_event_is_known_by_its_name() -> None:
 def test_the_default_folder_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("UNSPOOL_RUNS")
     monkeypatch.setenv("XDG_DATA_HOME", "/data-home")
-    assert default_folder() == Path("/data-home/unspool/runs")
+    assert runs_folder() == Path("/data-home/unspool/runs")
     monkeypatch.setenv("UNSPOOL_RUNS", "/named")
-    assert default_folder() == Path("/named")
+    assert runs_folder() == Path("/named")
+    monkeypatch.setenv("UNSPOOL_RUNS", " ~/named ")
+    assert runs_folder() == Path.home() / "named"
     assert "XDG_DATA_HOME" in os.environ
 
 

@@ -7,12 +7,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from unspool import RLM, Budget, ConfigError, ContextError, ModelError, Run
+from unspool.cli.resume import SETTINGS
 from unspool.errors import Divergence, JournalError
 from unspool.events import (
     CallEnded,
@@ -23,6 +24,7 @@ from unspool.events import (
     ModelReplied,
     RunEnded,
     RunResumed,
+    RunStarted,
 )
 from unspool.journal import Journal
 from unspool.models.protocol import Message
@@ -475,3 +477,11 @@ def test_other_code_in_a_cell_is_divergence() -> None:
         script.engine(stored(other, expected.id)).resume(expected.id, CONTEXT)
     run = script.engine(stored(other, expected.id)).resume(expected.id, CONTEXT, diverged="continue")
     assert (run.answer, run.trace.turns[0].cells[0].code) == (2, "print(1)")
+
+
+def test_every_setting_that_a_run_keeps_is_taken_up_again() -> None:
+    store = MemoryStore()
+    run = RLM(ScriptedModel([py("print(1)\nsubmit(1)")]), store=store, cache=False).run("q", "c")
+    started = next(event for event in store.read(run.id) if isinstance(event, RunStarted))
+    limits = {field.name for field in fields(Budget)}
+    assert set(started.settings) <= {*SETTINGS, *limits, "sandbox"}

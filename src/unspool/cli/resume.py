@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..events import RunStarted
     from ..rlm import RLM
 
+SETTINGS = ("max_turns", "max_depth", "cell_seconds", "cell_memory", "call_seconds", "concurrency", "cache")
+"""Of those that a run keeps, what an engine takes as it is, beside its limits and its sandbox."""
+
 
 def resume(
     run: RunName,
@@ -97,11 +100,7 @@ def _engine(started: RunStarted, runs: Path | None, *, max_turns: int | None, se
     limits = {name: then[name] for name in (f.name for f in fields(Budget)) if then.get(name) is not None}
     if seconds is not None:
         limits["seconds"] = seconds
-    same = {
-        name: then[name]
-        for name in ("max_turns", "max_depth", "cell_seconds", "cell_memory", "concurrency")
-        if then.get(name) is not None
-    }
+    same = {name: then[name] for name in SETTINGS if then.get(name) is not None}
     if max_turns is not None:
         same["max_turns"] = max_turns
     root, sub = resolve_pair(started.model, started.sub_model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +15,7 @@ from .options import RunName, RunsFolder
 from .terminal import Output, complain, safe
 
 if TYPE_CHECKING:
-    from ..events import Event, RunEnded
+    from ..events import RunEnded
     from ..journal import Journal
     from ..run_index import RunRow
 
@@ -92,6 +91,7 @@ def show(
 ) -> None:
     """Show what a run did, and its answer."""
     with errors_as_exits():
+        from ..events import RunEnded
         from ..journal import Journal
         from .display import PlainDisplay
         from .plain import as_json, as_text
@@ -107,25 +107,13 @@ def show(
         display = PlainDisplay(out, show_code=show_code)
         for event in events:
             display.add(event)
-        end = last_end(events)
+        # An end that counts is the last event: one who goes on says so behind it.
+        end = events[-1] if events and isinstance(events[-1], RunEnded) else None
         if end is not None:
             out.line(safe(as_text(end.answer)))
         if end is None or end.status != "answered":
             going = journal.is_written(name)
             out.line("it is still going" if going else f"to go on: {resume_command(name, runs)}")
-
-
-def last_end(events: Iterable[Event]) -> RunEnded | None:
-    """How a run ended, if it has not been resumed since."""
-    from ..events import RunEnded, RunResumed
-
-    end: RunEnded | None = None
-    for event in events:
-        if isinstance(event, RunEnded):
-            end = event
-        elif isinstance(event, RunResumed):
-            end = None
-    return end
 
 
 @app.command("rm")
@@ -171,11 +159,12 @@ def collect(
         journal = Journal(runs)
         rows = RunIndex(journal).rows()
         old = [row for row in _unwanted(rows, days, keep, size) if row.state != RUNNING]
+        unwanted = {row.id for row in old}
         for row in rows:
-            if row in old:
-                complain(f"{'would remove' if dry else 'removed'} {row.id}")
             if not dry:
-                (journal.remove if row in old else journal.tidy)(row.id)
+                (journal.remove if row.id in unwanted else journal.tidy)(row.id)
+            if row.id in unwanted:
+                complain(f"{'would remove' if dry else 'removed'} {row.id}")
         freed = sum(row.size for row in old) / 1e6
         complain(f"{len(old)} of {len(rows)} runs, {freed:,.1f} MB")
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UnknownModel
+from ..folders import cache_folder
 
 DEFAULT = "qwen2.5-coder-1.5b"
 
@@ -86,13 +87,8 @@ def known(name: str) -> LocalFile:
 
 
 def models_dir(cache: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of the model files. ``cache`` or ``UNSPOOL_CACHE`` replaces the user's cache folder."""
-    chosen = cache or os.environ.get("UNSPOOL_CACHE", "").strip()
-    if chosen:
-        return Path(chosen).expanduser() / "models"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("unspool") / "models"
+    """The folder of the model files, in ``cache`` or where caches are."""
+    return cache_folder("models", cache)
 
 
 def find(name: str, cache: str | os.PathLike[str] | None = None) -> Path | None:

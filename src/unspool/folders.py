@@ -1,0 +1,39 @@
+"""Where things are kept that outlive a run: the user's folders, or those that are named.
+
+Contract: a variable of the environment goes before the platform's folder; ``~`` in it is the home. Nothing
+is made here.
+
+>>> import os
+>>> cache_folder("models", "/tmp/mine") == Path("/tmp/mine/models")
+True
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CACHE_VARIABLE = "UNSPOOL_CACHE"
+RUNS_VARIABLE = "UNSPOOL_RUNS"
+
+
+def cache_folder(name: str, cache: str | os.PathLike[str] | None = None) -> Path:
+    """A folder in ``cache``, in ``UNSPOOL_CACHE``, or in the user's folder for caches."""
+    return (_named(cache or os.environ.get(CACHE_VARIABLE, "")) or _platform("user_cache_path")) / name
+
+
+def runs_folder() -> Path:
+    """``UNSPOOL_RUNS``, or a folder in the user's folder for data of programs."""
+    return _named(os.environ.get(RUNS_VARIABLE, "")) or _platform("user_data_path") / "runs"
+
+
+def _named(path: str | os.PathLike[str]) -> Path | None:
+    text = os.fspath(path).strip()
+    return Path(text).expanduser() if text else None
+
+
+def _platform(which: str) -> Path:
+    import platformdirs
+
+    found: Path = getattr(platformdirs, which)("unspool")
+    return found
