@@ -248,6 +248,12 @@ async def test_a_huge_value_is_shown_in_part(repl: Session, code: str) -> None:
     assert 0 < len(result.output) < 9_000
 
 
+async def test_a_repl_that_shows_nothing_opens(open_repl: Opener) -> None:
+    repl = await open_repl(shown=0)
+    result = await repl.run("print('abc')")
+    assert (result.outcome, result.printed) == ("ok", 4)
+
+
 async def test_long_output_keeps_head_and_tail_and_names_the_cut(open_repl: Opener) -> None:
     repl = await open_repl(shown=900)
     result = await repl.run("for i in range(100_000): print(i)")

@@ -52,11 +52,16 @@ class NodeProcesses:
         self._ended = asyncio.Event()
 
     async def open(self, zygote: Zygote, spec: ReplSpec, handed: Handed, request: Request) -> None:
+        self._shown, self._room = spec.shown, Screen.room(spec.shown)
         control, theirs = socket.socketpair()
         orders, keepers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._shown, self._room = spec.shown, Screen.room(spec.shown)
         try:
             zygote.open(request, [theirs.fileno(), keepers.fileno(), handed.fd, self._room])
+        except BaseException:  # whatever happened, nothing was opened
+            control.close()
+            orders.close()
+            self._close_control()
+            raise
         finally:
             theirs.close()
             keepers.close()

@@ -87,9 +87,14 @@ class ProcessSandbox:
 
     async def _room(self) -> None:
         """Until few REPLs are closing: they take memory until they are gone."""
-        while sum(repl.closing for repl in self._repls) >= MAX_CLOSING:
+        while True:
+            # In the line before the look, so that no end of a close is missed: it may be another thread's.
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
+            if sum(repl.closing for repl in tuple(self._repls)) < MAX_CLOSING:
+                with contextlib.suppress(ValueError):  # it was let go already
+                    self._waiting.remove(turn)
+                return
             await turn
 
     def forget(self, repl: ProcessRepl) -> None:

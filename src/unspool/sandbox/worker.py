@@ -563,7 +563,7 @@ class Screen:
     def room(cls, shown: int) -> int:
         """A file in memory with a size that nobody can change."""
         fd = os.memfd_create("screen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(fd, cls._START + 4 * (shown + 1))
+        os.ftruncate(fd, cls._START + 4 * (shown + 2))  # head and tail have a character at least
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return fd
 
