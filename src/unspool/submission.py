@@ -75,7 +75,7 @@ class Submissions:
             value = self._task.answer.check(value)
         except ValueError as error:
             raise ValueError(f"the answer does not fit the wanted type: {error}") from None
-        reason = self._scope.profile.check_answer(self._task.query, value, sub_calls, self._place.turn)
+        reason = self._scope.profile.check_answer(self._task.query, value, sub_calls)
         if reason:
             self._once(reason)
         return value

@@ -287,7 +287,17 @@ def test_the_tighter_of_both_limits_on_depth_holds() -> None:
     ],
     ids=["sleep", "c-loop", "loop", "stubborn", "sub-calls", "child"],
 )
-def test_a_limit_of_time_ends_the_run_soon_whatever_it_does(seconds: float, code: str) -> None:
+def test_time_is_kept_within_three_tenths(seconds: float, code: str) -> None:
+    """In one of three runs: another process may take the processor away at the wrong moment."""
+    beyond = [over_time(seconds, code)]
+    while beyond[-1] > 0.3 and calm() and len(beyond) < 3:
+        beyond.append(over_time(seconds, code))
+    assert min(beyond) <= (0.3 if calm() else 10)
+
+
+def over_time(seconds: float, code: str) -> float:
+    """By how much a run whose second turn does not end goes over its limit of time."""
+
     def script(ask: Ask) -> Behaviour | str:
         child = "And this?" in str(ask.body) and "rlm_query('And this?'" not in str(ask.body)
         if ask.body["model"] == "sub" or child:
@@ -305,7 +315,7 @@ def test_a_limit_of_time_ends_the_run_soon_whatever_it_does(seconds: float, code
     assert seconds - 0.05 <= run.seconds
     if calm():
         assert (run.answer, run.draft) == (7, "variable result")
-    assert took <= seconds + (2 if calm() else 10)  # alone on a machine within 0.3 s
+    return took - seconds
 
 
 COLD = """
@@ -326,7 +336,7 @@ def test_time_is_kept_by_the_first_run_of_a_process_too() -> None:
     assert done.returncode == 0, done.stderr
     status, seconds = done.stdout.split()
     assert status == "budget"
-    assert float(seconds) <= (3 if calm() else 10)
+    assert float(seconds) <= (0.8 if calm() else 10)
 
 
 def test_a_turn_that_took_most_of_the_time_is_followed_by_the_last() -> None:

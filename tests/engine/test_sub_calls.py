@@ -160,6 +160,12 @@ def test_classify_takes_what_labels_mean_and_one_label_alone() -> None:
     assert results(code, sub) == ["spam (adverts, prizes)"]
 
 
+def test_a_label_that_could_only_be_itself_is_refused() -> None:
+    code = "try:\n    r = classify(['x'], ['other'])\nexcept ValueError as e:\n    r = str(e)"
+    answer = results(code, ScriptedModel([]))
+    assert "give labels" in str(answer)
+
+
 def biased(messages: Sequence[Message]) -> ModelReply:
     """Says spam to everything unless it sees examples; its scores know better."""
     spam = "win" in messages[-1].text

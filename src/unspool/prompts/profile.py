@@ -45,7 +45,7 @@ Examples = Callable[[str, str, int], tuple[Message, ...]]
 LabelMessages = Callable[[Mapping[str, str], Sequence[tuple[str, str]]], tuple[Message, ...]]
 Look = Callable[[str], str]
 Nudge = Callable[[str], str]
-CheckAnswer = Callable[[str, object, int, int], str | None]
+CheckAnswer = Callable[[str, object, int], str | None]
 Ending = Callable[[str], str | None]
 
 
@@ -92,7 +92,7 @@ def no_nudge(query: str) -> str:
     return ""
 
 
-def accept_any(query: str, value: object, sub_calls: int, turn: int) -> str | None:
+def accept_any(query: str, value: object, sub_calls: int) -> str | None:
     """The default check of an answer beyond the engine's own: none."""
     return None
 
@@ -116,7 +116,7 @@ class Profile:
     look: Look | None = None  # (query) -> code for a first look, run before the first reply
     keep_repeats: bool = True  # whether a reply that repeats the last one joins the history
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
-    check_answer: CheckAnswer = accept_any  # (query, value, sub_calls, turn) -> reason to refuse once
+    check_answer: CheckAnswer = accept_any  # (query, value, sub_calls) -> reason to refuse once
     ending: Ending | None = None  # (prose of a reply) -> code that submits what an ending in it names
 
 

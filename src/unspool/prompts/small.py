@@ -56,7 +56,7 @@ _NAME = re.compile(r"\b(?:who|whose|whom|which|what)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"number|port|code|id\b|year|hour|day|digit|size|how", re.IGNORECASE)
 
 
-def check_answer(query: str, value: object, sub_calls: int, turn: int) -> str | None:
+def check_answer(query: str, value: object, sub_calls: int) -> str | None:
     """The reason to refuse an answer once, from the kind of thing that was asked; or ``None``."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     text = str(value)

@@ -274,6 +274,10 @@ def find(*texts: str, among: Iterable[str] | None = None) -> list[str]:
     return hits
 
 
+def _each(hits: Iterable[str] | str) -> list[str]:
+    return [hits] if isinstance(hits, str) else list(hits)
+
+
 def show(hits: Iterable[str]) -> None:
     """Prints how many lines there are, and of which forms; of single words, the most frequent."""
     found = [str(hit) for hit in hits]
@@ -289,7 +293,7 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
 
     A value is one word where that fits, else several; ``^`` is the start of a line.
     """
-    among = [hits] if isinstance(hits, str) else list(hits)
+    among = _each(hits)
     forms = _forms_of_pattern(pattern)
     found = (
         _values_by(forms, among)
@@ -347,7 +351,7 @@ _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:
 
 def times(hits: Iterable[str] | str) -> list[str]:
     """The first time of day in each of these lines, as HH:MM:SS; lines without one are left out."""
-    found = (_CLOCK.search(line) for line in ([hits] if isinstance(hits, str) else hits))
+    found = (_CLOCK.search(line) for line in _each(hits))
     return [f"{int(clock[1]):02}:{clock[2]}:{clock[3] or '00'}" for clock in found if clock]
 
 
@@ -358,15 +362,13 @@ _ADDRESS = re.compile(
 
 def field(hits: Iterable[str] | str, number: int) -> list[str]:
     """The field of that number, from 1, of each of these lines; see ``field_list``."""
-    fields = [field_list(line) for line in ([hits] if isinstance(hits, str) else hits)]
+    fields = [field_list(line) for line in _each(hits)]
     return [each[number - 1] for each in fields if len(each) >= number > 0]
 
 
 def rest(hits: Iterable[str] | str) -> list[str]:
     """These lines without their first field, which may be a label."""
-    return [
-        re.split(r"\t|(?<=\S) ", line, maxsplit=1)[-1] for line in ([hits] if isinstance(hits, str) else hits)
-    ]
+    return [re.split(r"\t" if "\t" in line else r"(?<=\S) ", line, maxsplit=1)[-1] for line in _each(hits)]
 
 
 def _address_in(line: str) -> str | None:
@@ -381,7 +383,7 @@ def _address_in(line: str) -> str | None:
 
 def addresses(hits: Iterable[str] | str) -> list[str]:
     """The first IP address in each of these lines; lines without one are left out."""
-    return [found for line in ([hits] if isinstance(hits, str) else hits) if (found := _address_in(line))]
+    return [found for line in _each(hits) if (found := _address_in(line))]
 
 
 def between(hits: Iterable[str], start: str, end: str) -> list[str]:
