@@ -25,6 +25,7 @@ from . import events as ev
 from ._runtime import alone, both
 from .budget import OverBudget
 from .cells import Cell, Found, find_cells
+from .drafts import hand_over_draft
 from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError
 from .journal import without_secrets
 from .models.protocol import Message, ModelReply, ModelRequest
@@ -42,19 +43,6 @@ from .types import Status
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 MAX_REPEATS = 3  # of one reply, all with the same outcome, after which a node ends
-DRAFT_SECONDS = 0.1  # to read the best draft, where a limit of time may be what has stopped the node
-UNHURRIED_SECONDS = 1.0  # the same, where it is not
-
-# Run in the REPL of a node that stops without an answer: hands the best draft to the host.
-DRAFT_CELL = f"""
-for _name in ("final_answer", "final", "answer", "result", "results", "draft", "output"):
-    _value = globals().get(_name)
-    if _name == "answer" and isinstance(_value, dict) and set(_value) == {{"content", "ready"}}:
-        _value = _value["content"]
-    if _value is not None and not callable(_value) and (not hasattr(_value, "__len__") or len(_value)):
-        {DRAFT}(_name, _value)
-        break
-"""
 
 
 class LastTurnUsed(Exception):
@@ -379,14 +367,7 @@ class NodeLoop:
         """No answer: the best draft, and the status that says so."""
         no_use = isinstance(self.scope.fatal, ModelError)  # every further call fails: nothing was found out
         if not self.api.answers.drafts and not no_use and self.cells and self.repl:
-            seconds = DRAFT_SECONDS if status == "budget" else UNHURRIED_SECONDS
-            try:
-                async with asyncio.timeout(2 * seconds):
-                    await self.repl.execute(DRAFT_CELL, seconds=seconds)
-            except TimeoutError:
-                reason += "; no draft could be read in time"
-            except SandboxError as error:
-                reason += f"; no draft could be read ({error})"
+            reason += await hand_over_draft(self.repl, hurried=status == "budget")
         if self.api.answers.drafts:
             source, value = self.api.answers.drafts[0]
             return Outcome(status, reason, value, source, self.turn)

@@ -16,39 +16,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ._runtime import CLOSE_SECONDS, runtime
 from .answers import AnswerType
-from .budget import Budget, Meter
-from .cache import ReplyCache, default_folder
-from .contexts import describe
-from .contexts.identity import hash_of
-from .ending import to_the_end
-from .engine_models import EngineModels, Models
-from .errors import ConfigError, JournalError
-from .events import Event, EventLog, RunEnded, RunStarted, new_id
-from .journal import Store, kept, store_of
-from .loop import run_node
+from .budget import Budget
+from .cache import default_folder
+from .engine import Asker, Diverged, Engine, Settings
+from .engine_models import EngineModels
+from .errors import ConfigError
+from .events import Event, RunEnded
+from .journal import Store, store_of
 from .models.settings import UNSET, ModelSettings
 from .prompts import Profile, get_profile
-from .replay import Replay
-from .resume import Past
 from .sandbox.shared import shared_sandbox
-from .scope import Limits, Scope, Task
+from .scope import Limits
 from .tools import Tool, Toolbox
 from .trace import run_from_events
 from .types import Run
 
 if TYPE_CHECKING:
     from .models.named import Spec
-    from .sandbox.protocol import Repl, Sandbox
-
-
-Diverged = Literal["stop", "continue"]
+    from .sandbox.protocol import Sandbox
 
 
 class RLM:
@@ -111,23 +102,28 @@ class RLM:
                 raise ConfigError(f"{name}={value}: give at least {least}")
         turns = max_turns if budget.turns is None else min(max_turns, budget.turns)
         depth = max_depth if budget.depth is None else min(max_depth, budget.depth)
-        self._limits = Limits(turns, depth, cell_seconds, cell_memory)
-        self._call_seconds, self._concurrency = call_seconds, concurrency
-        self._tools, self._instructions = Toolbox(tools), instructions
-        self._sandbox, self._budget = sandbox, budget
-        self._settings_of = (settings, sub_settings)
-        self._profile = get_profile(profile) if isinstance(profile, str) else profile
-        self._store = store_of(runs) if store is None else store
-        self._keep_context = keep_context
-        self._cache = default_folder() if cache is True else Path(cache) if cache is not False else None
-        self._models = EngineModels(
+        made = Settings(
+            limits=Limits(turns, depth, cell_seconds, cell_memory),
+            call_seconds=call_seconds,
+            concurrency=concurrency,
+            tools=Toolbox(tools),
+            instructions=instructions,
+            sandbox=sandbox,
+            budget=budget,
+            root=settings,
+            sub=sub_settings,
+            profile=get_profile(profile) if isinstance(profile, str) else profile,
+            store=store_of(runs) if store is None else store,
+            keep_context=keep_context,
+            cache=default_folder() if cache is True else Path(cache) if cache is not False else None,
+        )
+        models = EngineModels(
             (model, sub_model),
             concurrency=concurrency,
             call_seconds=call_seconds,
             priced=budget.usd is not None,
         )
-        self._going: dict[str, asyncio.Task[object]] = {}
-        self._retiring: set[asyncio.Task[None]] = set()
+        self._engine = Engine(made, models)
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
 
@@ -138,15 +134,15 @@ class RLM:
         """
         events: list[Event] = []
         wanted = self._check(query, answer)
-        runtime().wait(self._run(query, context, wanted, events.append, None))
+        runtime().wait(self._engine.run(query, context, wanted, Asker(events.append)))
         return run_from_events(events)
 
     async def arun(self, query: str, context: object, *, answer: object = None) -> Run:
         """The same for asyncio. Cancelling it stops the run and every request it has open."""
         events: list[Event] = []
         wanted = self._check(query, answer)
-        run = self._run(query, context, wanted, events.append, asyncio.get_running_loop())
-        await runtime().submit(run).wait()
+        asker = Asker(events.append, asyncio.get_running_loop())
+        await runtime().submit(self._engine.run(query, context, wanted, asker)).wait()
         return run_from_events(events)
 
     def stream(
@@ -158,9 +154,7 @@ class RLM:
         ``sources`` names the files that the context was read from, so that resume can read them again.
         """
         wanted = self._check(query, answer)
-        return self._events(
-            lambda put, loop: self._run(query, context, wanted, put, loop, sources, live=True)
-        )
+        return self._events(lambda asker: self._engine.run(query, context, wanted, asker, sources))
 
     def resume(
         self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
@@ -173,7 +167,7 @@ class RLM:
         """
         events: list[Event] = []
         wanted = AnswerType(answer)
-        runtime().wait(self._resume(run, context, wanted, diverged, events.append, None))
+        runtime().wait(self._engine.resume(run, context, wanted, diverged, Asker(events.append)))
         return run_from_events(events)
 
     async def aresume(
@@ -181,8 +175,8 @@ class RLM:
     ) -> Run:
         """The same for asyncio."""
         events: list[Event] = []
-        wanted, loop = AnswerType(answer), asyncio.get_running_loop()
-        await runtime().submit(self._resume(run, context, wanted, diverged, events.append, loop)).wait()
+        wanted, asker = AnswerType(answer), Asker(events.append, asyncio.get_running_loop())
+        await runtime().submit(self._engine.resume(run, context, wanted, diverged, asker)).wait()
         return run_from_events(events)
 
     def stream_resume(
@@ -190,23 +184,16 @@ class RLM:
     ) -> AsyncGenerator[Event, None]:
         """The events of the run so far, then those that are new, as they happen."""
         wanted = AnswerType(answer)
-        return self._events(
-            lambda put, loop: self._resume(run, context, wanted, diverged, put, loop, live=True)
-        )
+        return self._events(lambda asker: self._engine.resume(run, context, wanted, diverged, asker))
 
     def cancel(self, run: str) -> None:
         """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""
-
-        def cancel() -> None:
-            if (task := self._going.get(run)) is not None:
-                task.cancel()
-
-        runtime().loop.call_soon_threadsafe(cancel)
+        runtime().loop.call_soon_threadsafe(self._engine.cancel, run)
 
     def close(self) -> None:
         """Frees the models' connections and processes, and waits for the end of what its runs have
         started. The shared sandbox stays warm."""
-        runtime().wait(self._close())
+        runtime().wait(self._engine.close())
 
     def __enter__(self) -> RLM:
         return self
@@ -222,10 +209,7 @@ class RLM:
         return AnswerType(answer)
 
     async def _events(
-        self,
-        start: Callable[
-            [Callable[[Event | None], None], asyncio.AbstractEventLoop], Coroutine[object, object, None]
-        ],
+        self, start: Callable[[Asker], Coroutine[object, object, None]]
     ) -> AsyncGenerator[Event, None]:
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -233,7 +217,7 @@ class RLM:
         def put(event: Event | None) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, event)
 
-        job = runtime().submit(start(put, loop))
+        job = runtime().submit(start(Asker(put, loop, live=True)))
         job.future.add_done_callback(lambda _: put(None))
         last: Event | None = None
         try:
@@ -251,149 +235,3 @@ class RLM:
         except asyncio.CancelledError:
             if not isinstance(last, RunEnded):  # else it was stopped by cancel(), and has told its end
                 raise
-
-    async def _run(
-        self,
-        query: str,
-        context: object,
-        wanted: AnswerType,
-        listener: Callable[[Event], None],
-        loop: asyncio.AbstractEventLoop | None,
-        sources: Sequence[str] = (),
-        live: bool = False,
-    ) -> None:
-        models = await self._models.ready()
-        log = EventLog(new_id())
-        scope = self._scope(models, log, loop, Replay())
-        scope.live = live
-        told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
-        task = Task("0", None, 0, query, context, told, wanted, Meter(self._budget))
-        started = RunStarted(
-            run=log.run,
-            query=query,
-            model=scope.root.info.name,
-            sub_model=scope.sub.info.name,
-            profile=scope.profile.name,
-            context=told,
-            settings=self._settings(),
-            context_hash=await hash_of(context) if self._store is not None else None,
-            sources=tuple(sources),
-            folder=os.getcwd() if sources else "",
-            kept=context if self._keep_context else None,
-        )
-        with kept(self._store, log.run):
-            self._listen(scope, listener)
-            log.emit(started)
-            await self._go(scope, task)
-
-    async def _resume(
-        self,
-        run: str,
-        context: object,
-        wanted: AnswerType,
-        diverged: Diverged,
-        listener: Callable[[Event], None],
-        loop: asyncio.AbstractEventLoop | None,
-        live: bool = False,
-    ) -> None:
-        if self._store is None:
-            raise ConfigError("runs=False: this engine keeps no runs, so there is none to resume")
-        if diverged not in ("stop", "continue"):
-            raise ConfigError(f'diverged={diverged!r}: use "stop" or "continue"')
-        if run not in self._store.runs():
-            Past.of(run, self._store.read(run))  # says that there is none
-        with kept(self._store, run):  # nobody else writes it; and it is not read on the loop of all runs
-            past = await asyncio.to_thread(lambda store: Past.of(run, store.read(run)), self._store)
-            if past.answered:
-                for event in past.events:
-                    listener(event)
-                return
-            models = await self._models.ready()
-            context = await asyncio.to_thread(past.context, context)
-            replay = Replay(past.events, go_on=diverged == "continue")
-            log = EventLog(run, past=past.events, known=replay.knows)
-            scope = self._scope(models, log, loop, replay)
-            scope.live = live
-            names = scope.root.info.name, scope.sub.info.name, scope.profile.name
-            past.check(await hash_of(context), *names)
-            meter = Meter(self._budget)
-            meter.restore(past.replies, past.reused, past.calls, past.seconds)
-            told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
-            task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
-            for event in past.events:
-                if not isinstance(event, RunEnded):  # it goes on
-                    listener(event)
-            self._listen(scope, listener)
-            await self._go(scope, task)
-
-    async def _go(self, scope: Scope, task: Task) -> None:
-        run, here = scope.log.run, asyncio.current_task()
-        assert here is not None
-        self._going[run] = here
-        try:
-            await to_the_end(scope, task)
-        finally:
-            del self._going[run]
-            if scope.cache is not None:
-                scope.cache.close()
-
-    def _listen(self, scope: Scope, listener: Callable[[Event], None]) -> None:
-        """Events go to the store first, then to who asked."""
-        store, log = self._store, scope.log
-
-        def keep(event: Event) -> None:
-            try:
-                if store is not None and not event.passing:
-                    store.append(log.run, event)
-            except JournalError as error:
-                if isinstance(event, RunStarted):
-                    raise  # no money is spent yet
-                scope.fatal = scope.fatal or error
-
-        log.listen(keep)
-        log.listen(listener)
-
-    def _scope(
-        self, models: Models, log: EventLog, loop: asyncio.AbstractEventLoop | None, replay: Replay
-    ) -> Scope:
-        sandbox = self._sandbox
-        return Scope(
-            log=log,
-            root=models.root,
-            sub=models.sub,
-            models=models.names,
-            sandbox=shared_sandbox(sandbox) if isinstance(sandbox, str) else sandbox,
-            settings=self._settings_of[0],
-            sub_settings=self._settings_of[1],
-            profile=self._profile or get_profile(models.root.info.profile),
-            sub_profile=get_profile(models.sub.info.profile),
-            limits=self._limits,
-            tools=self._tools,
-            instructions=self._instructions,
-            loop=loop,
-            spawn=run_node,
-            replay=replay,
-            cache=None if self._cache is None else ReplyCache(self._cache),
-            retire=self._retire,
-        )
-
-    def _settings(self) -> Mapping[str, str | int | float | None]:
-        limits, sandbox = self._limits, self._sandbox
-        return {
-            **asdict(limits),
-            "call_seconds": self._call_seconds,
-            "concurrency": self._concurrency,
-            "sandbox": sandbox if isinstance(sandbox, str) else type(sandbox).__name__,
-            **{name: getattr(self._budget, name) for name in ("usd", "tokens", "calls", "seconds")},
-            "cache": None if self._cache is None else str(self._cache),
-        }
-
-    def _retire(self, repl: Repl) -> None:
-        task = asyncio.ensure_future(repl.close())
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
-
-    async def _close(self) -> None:
-        if self._retiring:
-            await asyncio.wait(self._retiring)
-        await self._models.close()

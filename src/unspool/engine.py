@@ -1,0 +1,215 @@
+"""What stands behind :class:`unspool.RLM`: its settings, and its runs, on the runtime's loop.
+
+Contract: an :class:`Engine` may have many runs at a time. Each tells its events to the store first, then to
+who asked (:class:`Asker`); what cannot be kept, or cannot be resumed, is refused before anything is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from .answers import AnswerType
+from .budget import Budget, Meter
+from .cache import ReplyCache
+from .contexts import describe
+from .contexts.identity import hash_of
+from .ending import to_the_end
+from .engine_models import EngineModels, Models
+from .errors import ConfigError, JournalError
+from .events import Event, EventLog, RunEnded, RunStarted, new_id
+from .journal import Store, kept
+from .loop import run_node
+from .models.settings import ModelSettings
+from .prompts import Profile, get_profile
+from .replay import Replay
+from .resume import Past
+from .sandbox.shared import shared_sandbox
+from .scope import Limits, Scope, Task
+from .tools import Toolbox
+
+if TYPE_CHECKING:
+    from .sandbox.protocol import Repl, Sandbox
+
+Diverged = Literal["stop", "continue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an engine was made with; :class:`unspool.RLM` says what each means."""
+
+    limits: Limits
+    call_seconds: float
+    concurrency: int
+    tools: Toolbox
+    instructions: str
+    sandbox: str | Sandbox
+    budget: Budget
+    root: ModelSettings
+    sub: ModelSettings
+    profile: Profile | None
+    store: Store | None
+    keep_context: bool
+    cache: Path | None
+
+    def told(self) -> Mapping[str, str | int | float | None]:
+        """What a run keeps of them, so that it can be resumed with the same."""
+        sandbox, budget = self.sandbox, self.budget
+        return {
+            **asdict(self.limits),
+            "call_seconds": self.call_seconds,
+            "concurrency": self.concurrency,
+            "sandbox": sandbox if isinstance(sandbox, str) else type(sandbox).__name__,
+            **{name: getattr(budget, name) for name in ("usd", "tokens", "calls", "seconds")},
+            "cache": None if self.cache is None else str(self.cache),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asked: told of each event; ``loop`` is the one that async tools run on, ``live`` wants pieces."""
+
+    listener: Callable[[Event], None]
+    loop: asyncio.AbstractEventLoop | None = None
+    live: bool = False
+
+
+class Engine:
+    """Runs, with one set of settings and models."""
+
+    def __init__(self, settings: Settings, models: EngineModels) -> None:
+        self._settings = settings
+        self._models = models
+        self._going: dict[str, asyncio.Task[object]] = {}
+        self._retiring: set[asyncio.Task[None]] = set()
+
+    async def run(
+        self, query: str, context: object, wanted: AnswerType, asker: Asker, sources: Sequence[str] = ()
+    ) -> None:
+        settings = self._settings
+        models = await self._models.ready()
+        log = EventLog(new_id())
+        scope = self._scope(models, log, asker, Replay())
+        told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
+        task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
+        started = RunStarted(
+            run=log.run,
+            query=query,
+            model=scope.root.info.name,
+            sub_model=scope.sub.info.name,
+            profile=scope.profile.name,
+            context=told,
+            settings=settings.told(),
+            context_hash=await hash_of(context) if settings.store is not None else None,
+            sources=tuple(sources),
+            folder=os.getcwd() if sources else "",
+            kept=context if settings.keep_context else None,
+        )
+        with kept(settings.store, log.run):
+            self._listen(scope, asker.listener)
+            log.emit(started)
+            await self._go(scope, task)
+
+    async def resume(
+        self, run: str, context: object, wanted: AnswerType, diverged: Diverged, asker: Asker
+    ) -> None:
+        settings, listener = self._settings, asker.listener
+        store = settings.store
+        if store is None:
+            raise ConfigError("runs=False: this engine keeps no runs, so there is none to resume")
+        if diverged not in ("stop", "continue"):
+            raise ConfigError(f'diverged={diverged!r}: use "stop" or "continue"')
+        if run not in store.runs():
+            Past.of(run, store.read(run))  # says that there is none
+        with kept(store, run):  # nobody else writes it; and it is not read on the loop of all runs
+            past = await asyncio.to_thread(lambda: Past.of(run, store.read(run)))
+            if past.answered:
+                for event in past.events:
+                    listener(event)
+                return
+            models = await self._models.ready()
+            context = await asyncio.to_thread(past.context, context)
+            replay = Replay(past.events, go_on=diverged == "continue")
+            log = EventLog(run, past=past.events, known=replay.knows)
+            scope = self._scope(models, log, asker, replay)
+            names = scope.root.info.name, scope.sub.info.name, scope.profile.name
+            past.check(await hash_of(context), *names)
+            meter = Meter(settings.budget)
+            meter.restore(past.replies, past.reused, past.calls, past.seconds)
+            told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
+            task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
+            for event in past.events:
+                if not isinstance(event, RunEnded):  # it goes on
+                    listener(event)
+            self._listen(scope, listener)
+            await self._go(scope, task)
+
+    def cancel(self, run: str) -> None:
+        """Stops a run, if it is going. Call it on the runtime's loop."""
+        if (task := self._going.get(run)) is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        if self._retiring:
+            await asyncio.wait(self._retiring)
+        await self._models.close()
+
+    async def _go(self, scope: Scope, task: Task) -> None:
+        run, here = scope.log.run, asyncio.current_task()
+        assert here is not None
+        self._going[run] = here
+        try:
+            await to_the_end(scope, task)
+        finally:
+            del self._going[run]
+            if scope.cache is not None:
+                scope.cache.close()
+
+    def _listen(self, scope: Scope, listener: Callable[[Event], None]) -> None:
+        """Events go to the store first, then to who asked."""
+        store, log = self._settings.store, scope.log
+
+        def keep(event: Event) -> None:
+            try:
+                if store is not None and not event.passing:
+                    store.append(log.run, event)
+            except JournalError as error:
+                if isinstance(event, RunStarted):
+                    raise  # no money is spent yet
+                scope.fatal = scope.fatal or error
+
+        log.listen(keep)
+        log.listen(listener)
+
+    def _scope(self, models: Models, log: EventLog, asker: Asker, replay: Replay) -> Scope:
+        settings = self._settings
+        sandbox = settings.sandbox
+        return Scope(
+            log=log,
+            root=models.root,
+            sub=models.sub,
+            models=models.names,
+            sandbox=shared_sandbox(sandbox) if isinstance(sandbox, str) else sandbox,
+            settings=settings.root,
+            sub_settings=settings.sub,
+            profile=settings.profile or get_profile(models.root.info.profile),
+            sub_profile=get_profile(models.sub.info.profile),
+            limits=settings.limits,
+            tools=settings.tools,
+            instructions=settings.instructions,
+            loop=asker.loop,
+            spawn=run_node,
+            replay=replay,
+            cache=None if settings.cache is None else ReplyCache(settings.cache),
+            live=asker.live,
+            retire=self._retire,
+        )
+
+    def _retire(self, repl: Repl) -> None:
+        task = asyncio.ensure_future(repl.close())
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
