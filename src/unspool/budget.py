@@ -54,6 +54,17 @@ class Budget:
         if self.seconds is not None and not self.seconds > 0:
             raise ConfigError(f"seconds={self.seconds}: give a time above zero")
 
+    def within(self, other: Budget) -> Budget:
+        """The tighter of each limit of both.
+
+        >>> Budget(usd=1.0, calls=10).within(Budget(calls=20, turns=4))
+        Budget(usd=1.0, tokens=None, calls=10, seconds=None, turns=4, depth=None)
+        """
+        limits = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
+        return Budget(
+            **{name: min((x for x in two if x is not None), default=None) for name, two in limits.items()}
+        )
+
     @property
     def counts_tokens(self) -> bool:
         """Whether a call has to be sized before it is sent."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -56,6 +56,15 @@ class Settings:
     keep_context: bool
     cache: Path | None
 
+    def within(self, budget: Budget, instructions: str) -> Settings:
+        """These under tighter limits, with more instructions."""
+        return replace(
+            self,
+            budget=self.budget.within(budget),
+            limits=self.limits.under(budget),
+            instructions=f"{self.instructions}\n\n{instructions}".strip(),
+        )
+
     def told(self) -> Mapping[str, str | int | float | None]:
         """What a run keeps of them, so that it can be resumed with the same."""
         sandbox, budget = self.sandbox, self.budget
@@ -87,11 +96,17 @@ class Engine:
         self._going: dict[str, asyncio.Task[object]] = {}
         self._retiring: set[asyncio.Task[None]] = set()
 
+    def within(self, budget: Budget, instructions: str) -> Engine:
+        """The same models, and one account of what is going on, under other settings."""
+        other = Engine(self._settings.within(budget, instructions), self._models)
+        other._going, other._retiring = self._going, self._retiring
+        return other
+
     async def run(
         self, query: str, context: object, wanted: AnswerType, asker: Asker, sources: Sequence[str] = ()
     ) -> None:
         settings = self._settings
-        models = await self._models.ready()
+        models = await self._models.ready(priced=settings.budget.usd is not None)
         log = EventLog(new_id())
         scope = self._scope(models, log, asker, Replay())
         told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
@@ -131,7 +146,7 @@ class Engine:
                 for event in past.events:
                     listener(event)
                 return
-            models = await self._models.ready()
+            models = await self._models.ready(priced=settings.budget.usd is not None)
             context = await asyncio.to_thread(past.context, context)
             replay = Replay(past.events, go_on=diverged == "continue")
             log = EventLog(run, past=past.events, known=replay.knows)

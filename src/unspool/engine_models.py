@@ -38,19 +38,18 @@ class EngineModels:
         *,
         concurrency: int,
         call_seconds: float,
-        priced: bool,
     ) -> None:
         self._asked = asked
         self._concurrency = concurrency
         self._call_seconds = call_seconds
-        self._priced = priced
         self._finding: asyncio.Task[Models] | None = None
 
-    async def ready(self) -> Models:
+    async def ready(self, *, priced: bool) -> Models:
+        """``priced``: a limit in dollars is to be kept."""
         if self._finding is None or _failed(self._finding):  # e.g. a key is set by now
             self._finding = asyncio.create_task(self._find())
         models = await asyncio.shield(self._finding)
-        if self._priced:
+        if priced:
             await _refuse_unknown_prices(models)
         return models
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,10 +101,8 @@ class RLM:
         ):  # fmt: skip
             if value is not None and not value >= least:
                 raise ConfigError(f"{name}={value}: give at least {least}")
-        turns = max_turns if budget.turns is None else min(max_turns, budget.turns)
-        depth = max_depth if budget.depth is None else min(max_depth, budget.depth)
         made = Settings(
-            limits=Limits(turns, depth, cell_seconds, cell_memory),
+            limits=Limits(max_turns, max_depth, cell_seconds, cell_memory).under(budget),
             call_seconds=call_seconds,
             concurrency=concurrency,
             tools=Toolbox(tools),
@@ -117,15 +116,16 @@ class RLM:
             keep_context=keep_context,
             cache=default_folder() if cache is True else Path(cache) if cache is not False else None,
         )
-        models = EngineModels(
-            (model, sub_model),
-            concurrency=concurrency,
-            call_seconds=call_seconds,
-            priced=budget.usd is not None,
-        )
+        models = EngineModels((model, sub_model), concurrency=concurrency, call_seconds=call_seconds)
         self._engine = Engine(made, models)
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
+
+    def within(self, budget: Budget, *, instructions: str = "") -> RLM:
+        """This engine with its models and connections, under tighter limits, or told more."""
+        other = copy(self)
+        other._engine = self._engine.within(budget, instructions)
+        return other
 
     def run(self, query: str, context: object, *, answer: object = None) -> Run:
         """Answers ``query`` over ``context`` and waits for it. Works inside a running loop, too.

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .answers import AnswerType
-from .budget import Meter
+from .budget import Budget, Meter
 from .cache import ReplyCache
 from .errors import JournalError, ModelError
 from .events import EventLog, ModelDelta
@@ -37,6 +37,15 @@ class Limits:
     max_depth: int = 1
     cell_seconds: float = 120.0
     cell_memory: int | None = None
+
+    def under(self, budget: Budget) -> Limits:
+        """The tighter of these and what a budget says of turns and depth."""
+        turns, depth = budget.turns, budget.depth
+        return replace(
+            self,
+            max_turns=self.max_turns if turns is None else min(self.max_turns, turns),
+            max_depth=self.max_depth if depth is None else min(self.max_depth, depth),
+        )
 
 
 @dataclass(frozen=True, slots=True)
