@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 
-from measure import Row, as_json, row, table, timed
+from measure import Row, as_json, row, runs_apart, table, timed
 
 CONTEXT = "one line of text\n" * 10_000
 HERE = Path(__file__).parent
@@ -248,6 +248,38 @@ def large_context(rounds: int) -> list[Row]:
     return [row(what, values, "encode into a memfd", floors, "≤ 300 ms", 0.3)]
 
 
+TIME_LIMIT = 0.5  # seconds
+BUSY = (
+    ("a cell that sleeps", "import time\nprint(1)\ntime.sleep(30)"),
+    ("a loop in C that hears no interrupt", "print(sum(range(10**12)))"),
+    ("200 sub-calls under way", "print(len(llm_query_batched(['prompt'] * 200)))"),
+    ("a child that waits", "print(rlm_query('what?', 'abc'))"),
+)
+
+
+def time_limit(rounds: int) -> list[Row]:
+    """Whatever a run is busy with, its limit of time ends it."""
+    from unspool import RLM, Budget
+    from unspool.testing import ScriptedModel
+
+    rows = []
+    with server(30.0) as url:
+        slow = engine_model(url)
+        RLM(ScriptedModel(["```python\nprint(1)\nsubmit(1)\n```"]), sub_model=slow).run("q", "c")  # warm  # type: ignore[arg-type]
+        for what, code in BUSY:
+            values = []
+            for _ in range(rounds):
+                model = ScriptedModel([f"```python\n{code}\n```"])
+                engine = RLM(model, sub_model=slow, budget=Budget(seconds=TIME_LIMIT), concurrency=200)  # type: ignore[arg-type]
+                values.append(timed(lambda engine=engine: engine.run("q", "c")))
+                engine.close()
+            floors, goal = (TIME_LIMIT,) * rounds, "≤ 0.3 s beyond the limit"
+            rows.append(
+                row(f"seconds={TIME_LIMIT:g}, {what}", values, "the limit", floors, goal, TIME_LIMIT + 0.3)
+            )
+    return rows
+
+
 def _fill_memfd(text: str) -> None:
     fd = os.memfd_create("floor")
     view = memoryview(text.encode())
@@ -268,6 +300,7 @@ def main() -> int:
         *sandbox_rows(many),
         *fan_out(few),
         *large_context(few),
+        *time_limit(few),
     ]
     print(table(rows))
     missed = [each.what for each in rows if not each.met]
@@ -280,4 +313,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with runs_apart():
+        status = main()
+    sys.exit(status)

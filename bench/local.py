@@ -15,7 +15,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # run as a file
+sys.path.insert(0, str(Path(__file__).parent))  # run as a file
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from measure import runs_apart
 
 from local_suite import SUITE, Question
 from unspool import RLM
@@ -115,4 +118,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with runs_apart():
+        status = main()
+    sys.exit(status)

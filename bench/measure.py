@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from tempfile import TemporaryDirectory
 from time import perf_counter
+
+
+@contextmanager
+def runs_apart() -> Iterator[None]:
+    """What is measured keeps its runs as every run does, but not among the user's."""
+    with TemporaryDirectory(prefix="unspool-bench-") as folder:
+        os.environ["UNSPOOL_RUNS"] = folder
+        yield
 
 
 @dataclass(frozen=True)

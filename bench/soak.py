@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 
+from measure import runs_apart
+
 from engine import engine_model, server
 
 if TYPE_CHECKING:
@@ -164,4 +166,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with runs_apart():
+        status = main()
+    sys.exit(status)

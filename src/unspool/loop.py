@@ -165,7 +165,7 @@ class NodeLoop:
                 return
             if self.scope.fatal is not None:
                 raise self.scope.fatal
-            hints = self._hints(found, shown, reply)
+            hints = self._hints(found, shown, reply, told=last is None)
             if last is not None:
                 raise LastTurnUsed(last)
             if self.profile.keep_repeats or not self.repeats or self.pace.next_is_last(self.turn):
@@ -302,7 +302,7 @@ class NodeLoop:
         self.api.notes.clear()
         return notes
 
-    def _hints(self, found: Found, shown: Sequence[Shown], reply: ModelReply) -> list[str]:
+    def _hints(self, found: Found, shown: Sequence[Shown], reply: ModelReply, *, told: bool) -> list[str]:
         hints = [f"The {s.lang or 'untagged'} block was not run: {s.reason}" for s in found.skipped]
         if reply.finish == "length":
             hints.append("Your reply was cut at the output limit: write shorter code, without long comments.")
@@ -324,7 +324,7 @@ class NodeLoop:
             )
         if found.cells:
             self.last = (codes, outputs)
-        for hint in hints:
+        for hint in hints if told else ():  # nobody reads what comes after the last turn
             self.scope.log.emit(ev.Hinted(node=self.task.node, turn=self.turn, text=hint))
         if self.silent == MAX_SILENT:
             raise Stuck(f"the model sent {MAX_SILENT} replies in a row without code to run")

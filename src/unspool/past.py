@@ -14,14 +14,8 @@ from dataclasses import dataclass, field
 
 from . import events as ev
 from .sandbox.protocol import CellResult
-from .types import FailureKind
+from .types import CUT, PASSING, FailureKind
 
-# The run was stopped, or could not go on: such calls were never answered.
-_CUT: frozenset[FailureKind] = frozenset({"auth", "cancelled"})
-# In a cell that was cut off, what failed for a reason that passes is asked again.
-_PASSING: frozenset[FailureKind] = _CUT | frozenset(
-    {"rate_limit", "timeout", "connection", "server", "budget"}
-)
 _UNDONE = ("rolled_back", "restarted")  # outcomes after which nothing of the cell is left in the REPL
 
 
@@ -196,7 +190,7 @@ class PastRun:
         for cell in node.cells.values():
             if not cell.sealed:
                 for call in cell.calls:
-                    if _failed_as(call.ended, _PASSING):
+                    if _failed_as(call.ended, PASSING):
                         call.ended = None
         sealed = not node.cells or node.cells[last].sealed
         node.cut = node.ended is None or node.ended.status == "cancelled" or not sealed
@@ -204,7 +198,7 @@ class PastRun:
     def _was_cut(self, cell: PastCell) -> bool:
         """Whether something in a cell was stopped, so that its end says nothing."""
         for call in cell.calls:
-            if call.ended is None or _failed_as(call.ended, _CUT):
+            if call.ended is None or _failed_as(call.ended, CUT):
                 return True
         return any(self.nodes[child.started.node].cut for child in cell.children)
 

@@ -35,6 +35,11 @@ FailureKind = Literal[
     "child",  # a child node ended without an answer
 ]
 
+# Of a run that was stopped, or could not go on: such calls were never answered.
+CUT: frozenset[FailureKind] = frozenset({"auth", "cancelled"})
+# What fails for a reason that passes: a resumed run asks it again in a cell that was cut off.
+PASSING: frozenset[FailureKind] = CUT | frozenset({"rate_limit", "timeout", "connection", "server", "budget"})
+
 
 def _plus(a: int | None, b: int | None) -> int | None:
     if a is None:

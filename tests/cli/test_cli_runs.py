@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 import time
 
-from .conftest import Cli, MakeCli, submits
+import pytest
+from rich.cells import cell_len
+
+from unspool.cli.runs import _told
+from unspool.run_index import RunRow
+from unspool.testing import Ask, Behaviour
+
+from .conftest import LOOK, Cli, MakeCli, submits
 
 
 def made(make_cli: MakeCli, number: int = 1) -> Cli:
@@ -46,6 +53,53 @@ def test_list_and_show(make_cli: MakeCli) -> None:
     assert events[0]["kind"] == "run.started"
     assert events[0]["sources"] == ["a.txt"]
     assert events[-1]["answer"] == "forty-two"
+
+
+def test_show_says_what_was_asked_and_of_what(make_cli: MakeCli) -> None:
+    cli = made(make_cli)
+    _, out, _ = runs(cli, "show", "last")
+    assert out.startswith(f"run: {ids(cli)[0]}, ")
+    assert "question: Question 0?\ninput: a.txt\n" in out
+
+
+@pytest.mark.parametrize("width", [24, 40, 80])
+def test_a_row_of_the_list_is_never_wider_than_the_terminal(width: int) -> None:
+    row = RunRow(
+        "20261130-013001-a03e69bd",
+        "",
+        "Wie viele 漢字 sind da, und wo? " * 9,
+        state="interrupted",
+        turns=20,
+        sub_calls=10_000,
+    )
+    rows = _told(row, width).split("\n")
+    assert len(rows) == 3
+    assert all(cell_len(each) <= width for each in rows)
+    assert row.query in _told(row, None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "more", "option"),
+    [
+        (("--tokens", "100"), "100000", "--tokens"),
+        (("--calls", "1", "--max-turns", "1"), "3", "--max-turns"),
+        (("--seconds", "0.2"), "60", "--seconds"),
+    ],
+)
+def test_a_run_at_its_limit_says_which_to_raise_and_goes_on_with_it(
+    make_cli: MakeCli, limit: tuple[str, ...], more: str, option: str
+) -> None:
+    def script(ask: Ask) -> Behaviour:
+        turns = sum(1 for m in ask.body["messages"] if m["role"] == "assistant")  # type: ignore[attr-defined, index, union-attr]
+        return Behaviour(submits("7") if turns or "--max-turns" not in limit else LOOK, delay=0.4)
+
+    cli = make_cli(script)
+    done = cli.run(cli.ask("How many?", cli.file("a.txt", "hello"), "--runs", "kept", *limit))
+    assert done.returncode == 4, done.stderr
+    told = done.stderr.decode().splitlines()[-1]
+    assert told == f"to go on with a higher limit: unspool runs resume {ids(cli)[0]} --runs kept {option} N"
+    done = cli.run(cli.command("runs", "resume", "last", "--runs", "kept", option, more))
+    assert (done.returncode, done.stdout) == (0, b"7\n"), done.stderr
 
 
 def test_names_of_runs(make_cli: MakeCli) -> None:

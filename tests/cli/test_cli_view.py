@@ -88,6 +88,31 @@ def test_sub_calls_are_counted_of_all_in_the_cell_that_runs() -> None:
     assert (view.calls_done, view.calls_all) == (3, 5)
 
 
+def test_what_a_resumed_run_asks_again_is_counted_once() -> None:
+    cut = [call_ended(n, FailedCall("cancelled", "stopped")) for n in (2, 3)]
+    lost = FailedCall("bad_request", "no")  # stays as it was, and is not told again
+    first = [
+        started(),
+        TURN,
+        CELL,
+        BATCH,
+        call_ended(1),
+        *cut,
+        call_ended(4, lost),
+        run_ended(status="cancelled"),
+    ]
+    again = [ev.RunResumed(run="r1"), call_ended(2), call_ended(3)]
+    view = viewed([*first, *again])
+    assert view.cell_calls == (4, 4, 1)
+    assert [line.text for line in lines(viewed(first), again[0], show_code=False)] == ["resumed"]
+
+
+def test_what_failed_in_a_cell_that_ended_is_not_asked_again() -> None:
+    late = call_ended(2, FailedCall("timeout", "no reply"))
+    view = viewed([started(), TURN, CELL, BATCH, call_ended(1), late, cell_ended(), ev.RunResumed(run="r1")])
+    assert view.cell_calls == (2, 4, 1)
+
+
 def test_a_call_that_failed_leaves_the_cost_known_and_an_unknown_price_does_not() -> None:
     known = viewed(
         [started(), TURN, replied(), CELL, BATCH, call_ended(1), call_ended(2, FailedCall("server", "500"))]

@@ -234,7 +234,8 @@ def deliver(story: Story, *, as_object: bool) -> int:
             Output(sys.stderr).line()
         out.write(text if text.endswith("\n") else text + "\n")
     if out.error:
-        complain(f"the answer could not be written: {out.error}")
+        kept = "" if ended.run == "" else f" (unspool runs show {ended.run} shows it, where the run is kept)"
+        complain(f"the answer could not be written: {out.error}{kept}")
         return FAILED
     return TERMINATED if story.stopped == signal.SIGTERM else CODES[ended.status]
 

@@ -16,7 +16,9 @@ app = typer.Typer(no_args_is_help=True)
 @app.command("list")
 def list_() -> None:
     """List the local models that are known, and where they lie."""
+    from ..errors import ConfigError
     from ..models.catalog import list_models, models_dir
+    from ..models.local_process import require_llama_cpp
 
     out = Output(sys.stdout)
     for state in list_models():
@@ -25,6 +27,10 @@ def list_() -> None:
         default = ", default" if state.default else ""
         out.line(f"local:{file.name}  ({file.size / 1e6:,.0f} MB, {file.license}{default})")
         out.line(f"  {there}")
+    try:
+        require_llama_cpp()
+    except ConfigError as error:
+        out.line(f"None of them can be used yet: {error}")
     out.line(f"Any other: local:/path/to/model.gguf. Models are kept in {models_dir()}.")
 
 

@@ -84,6 +84,8 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
         case ev.RunStarted():
             other = "" if event.model == event.sub_model else f", sub-calls: {event.sub_model}"
             yield Line("head", f"model: {event.model}{other}")
+        case ev.RunResumed():
+            yield Line("head", "resumed")
         case ev.CellStarted() if event.node == ROOT and show_code:
             yield Line("head", f"{_turn(event.turn)}: code")
             yield Line("code", event.code.strip("\n"))

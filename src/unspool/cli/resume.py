@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,12 +46,22 @@ def resume(
         float | None,
         typer.Option(metavar="S", help="Stop after this time, what has passed included.", show_default=False),
     ] = None,
+    usd: Annotated[
+        float | None, typer.Option(metavar="X", help="Spend at most X dollars in all.", show_default=False)
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="At most N tokens in all.", show_default=False)
+    ] = None,
+    calls: Annotated[
+        int | None, typer.Option(metavar="N", help="At most N sub-calls in all.", show_default=False)
+    ] = None,
     as_object: AsObject = False,
     quiet: Quiet = False,
     show_code: ShowCode = False,
 ) -> None:
     """Go on with a run: what was paid for is not asked again.
 
+    Limits are those that the run had, where no others are given; what it has spent counts.
     Exit codes as of unspool ask.
     """
     with errors_as_exits():
@@ -65,7 +76,8 @@ def resume(
         name = find_run(journal, run)
         started = Past.of(name, journal.read(name)).started
         context = _context(files, started)
-        engine = _engine(started, runs, max_turns=max_turns, seconds=seconds)
+        limits = {"usd": usd, "tokens": tokens, "calls": calls, "seconds": seconds}
+        engine = _engine(started, runs, max_turns=max_turns, limits=limits)
         display = make_display(quiet=quiet, show_code=show_code)
         try:
             events = engine.stream_resume(name, context, diverged="continue" if go_on else "stop")
@@ -90,16 +102,17 @@ def _context(files: list[str] | None, started: RunStarted) -> object:
     return read_context(()) if piped and not known else None
 
 
-def _engine(started: RunStarted, runs: Path | None, *, max_turns: int | None, seconds: float | None) -> RLM:
+def _engine(
+    started: RunStarted, runs: Path | None, *, max_turns: int | None, limits: Mapping[str, float | None]
+) -> RLM:
     """An engine with the settings that the run began with."""
     from ..budget import Budget
     from ..models.discover import resolve_pair
     from ..rlm import RLM
 
     then = dict(started.settings)
-    limits = {name: then[name] for name in (f.name for f in fields(Budget)) if then.get(name) is not None}
-    if seconds is not None:
-        limits["seconds"] = seconds
+    budget = {name: then[name] for name in (f.name for f in fields(Budget)) if then.get(name) is not None}
+    budget |= {name: limit for name, limit in limits.items() if limit is not None}
     same = {name: then[name] for name in SETTINGS if then.get(name) is not None}
     if max_turns is not None:
         same["max_turns"] = max_turns
@@ -107,7 +120,7 @@ def _engine(started: RunStarted, runs: Path | None, *, max_turns: int | None, se
     return RLM(
         root,
         sub_model=sub,
-        budget=Budget(**limits),  # type: ignore[arg-type]
+        budget=Budget(**budget),  # type: ignore[arg-type]
         profile=started.profile,
         sandbox="none" if then.get("sandbox") == "none" else "process",
         runs=runs or True,

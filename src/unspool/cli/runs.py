@@ -12,7 +12,7 @@ import typer
 
 from .exits import errors_as_exits
 from .options import RunName, RunsFolder
-from .terminal import Output, complain, safe
+from .terminal import Output, columns, complain, cut, safe
 
 if TYPE_CHECKING:
     from ..events import RunEnded
@@ -39,18 +39,37 @@ def find_run(journal: Journal, name: str) -> str:
     return found[0]
 
 
-def resume_command(run: str, folder: Path | None) -> str:
-    """What a person types to go on with a run."""
+# What the reason of a run that reached a limit says of it, and the option that raises that limit.
+_RAISED_BY = (
+    ("turn", "--max-turns"),
+    ("time limit", "--seconds"),
+    ("limit of $", "--usd"),
+    ("sub-call", "--calls"),
+    ("tokens", "--tokens"),
+)
+
+
+def to_go_on(run: str, folder: Path | None, ended: RunEnded | None) -> str:
+    """What a person types to go on with a run.
+
+    >>> to_go_on("r1", None, None)
+    'to go on: unspool runs resume r1'
+    """
     import shlex
 
-    return f"unspool runs resume {run}" + (f" --runs {shlex.quote(str(folder))}" if folder else "")
+    command = f"unspool runs resume {run}" + (f" --runs {shlex.quote(str(folder))}" if folder else "")
+    if ended is not None and ended.status == "budget":
+        for word, option in _RAISED_BY:
+            if word in ended.reason:
+                return f"to go on with a higher limit: {command} {option} N"
+    return f"to go on: {command}"
 
 
 def hint(ended: RunEnded | None, folder: Path | None, *, kept: bool = True) -> None:
     """On stderr: how to go on with a run that was not answered."""
     if ended is not None and ended.run and ended.status != "answered":
         again = "" if kept else ", with the same input piped in"
-        Output(sys.stderr).line(f"to go on: {resume_command(ended.run, folder)}{again}")
+        Output(sys.stderr).line(f"{to_go_on(ended.run, folder, ended)}{again}")
 
 
 @app.command("list")
@@ -69,17 +88,19 @@ def list_(
         rows = RunIndex(journal).rows()
         out = Output(sys.stdout)
         for row in rows[-number:]:
-            out.line(as_json(asdict(row)) if as_object else safe(_told(row)))
+            out.line(as_json(asdict(row)) if as_object else _told(row, columns(sys.stdout)))
         if not rows:
             Output(sys.stderr).line(f"no runs in {journal.folder}")
 
 
-def _told(row: RunRow) -> str:
+def _told(row: RunRow, width: int | None) -> str:
+    """The run in a few lines; on a terminal each in one of its rows, at 40 columns too."""
     from .report import count, money
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.started)) if row.started else "?"
-    amounts = f"{count(row.turns, 'turn')}, {count(row.sub_calls, 'sub-call')}, {money(row.cost)}"
-    return f"{row.id}  {row.state:<11}  {when}  {amounts}\n    {row.query}"
+    amounts = f"{when}  {count(row.turns, 'turn')}, {count(row.sub_calls, 'sub-call')}, {money(row.cost)}"
+    lines = (f"{row.id}  {row.state}", f"    {amounts}", f"    {row.query}")
+    return "\n".join(cut(safe(line), width) for line in lines)
 
 
 @app.command("show")
@@ -91,7 +112,7 @@ def show(
 ) -> None:
     """Show what a run did, and its answer."""
     with errors_as_exits():
-        from ..events import RunEnded
+        from ..events import RunEnded, RunStarted
         from ..journal import Journal
         from .display import PlainDisplay
         from .plain import as_json, as_text
@@ -104,6 +125,12 @@ def show(
             for event in events:
                 out.line(as_json({"kind": event.kind, **asdict(event)}))
             return
+        started = events[0]
+        if isinstance(started, RunStarted):
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(started.time))
+            out.line(safe(f"run: {name}, {when}\nquestion: {started.query.strip()}"))
+            if started.sources:
+                out.line(safe(f"input: {', '.join(started.sources)}"))
         display = PlainDisplay(out, show_code=show_code)
         for event in events:
             display.add(event)
@@ -113,7 +140,7 @@ def show(
             out.line(safe(as_text(end.answer)))
         if end is None or end.status != "answered":
             going = journal.is_written(name)
-            out.line("it is still going" if going else f"to go on: {resume_command(name, runs)}")
+            out.line("it is still going" if going else to_go_on(name, runs, end))
 
 
 @app.command("rm")

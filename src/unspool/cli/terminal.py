@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from typing import TextIO
 
@@ -43,6 +44,24 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False
+
+
+def columns(stream: TextIO | None) -> int | None:
+    """How wide a terminal is; ``None`` for what is no terminal."""
+    return shutil.get_terminal_size().columns if is_terminal(stream) else None
+
+
+def cut(line: str, width: int | None) -> str:
+    """One row of a terminal: what does not fit is left out, and marked.
+
+    >>> cut("a long line", 8), cut("a long line", None)
+    ('a lon...', 'a long line')
+    """
+    if width is None:
+        return line
+    from rich.cells import cell_len, set_cell_size
+
+    return line if cell_len(line) <= width else set_cell_size(line, max(0, width - 3)).rstrip() + "..."
 
 
 class Output:

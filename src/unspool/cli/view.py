@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .. import events as ev
-from ..types import CellOutcome, Status, Usage
+from ..types import CUT, PASSING, CellOutcome, Status, Usage
 
 ROOT = "0"
 Phase = Literal["starting", "asking the model", "the model writes", "running code", "done"]
@@ -38,6 +38,8 @@ class View:
     calls_done: int = 0
     calls_all: int = 0
     calls_failed: int = 0
+    again: int = 0  # of the failed, those of this cell that a resumed run asks again
+    cut: bool = False  # something in this cell was stopped, so that its end says nothing
     before: tuple[int, int, int] = (0, 0, 0)  # done, all, failed as the cell began
     nodes: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -64,6 +66,9 @@ def fold(view: View, event: ev.Event) -> View:
                 started=event.time,
                 max_turns=turns if isinstance(turns, int) else None,
             )
+        case ev.RunResumed():
+            done, failed = view.calls_done - view.again, view.calls_failed - view.again
+            return replace(view, calls_done=done, calls_failed=failed, again=0, cut=False)
         case ev.NodeStarted():
             return replace(view, nodes=view.nodes + 1)
         case ev.ModelReplied():
@@ -92,12 +97,14 @@ def _root(view: View, event: ev.TurnStarted | ev.ModelDelta | ev.CellStarted | e
         case ev.CellStarted():
             counts = (view.calls_done, view.calls_all, view.calls_failed)
             return replace(
-                view, phase="running code", code=event.code, output="", outcome=None, before=counts
-            )
+                view, phase="running code", code=event.code, output="", outcome=None, before=counts,
+                again=0, cut=False,
+            )  # fmt: skip
         case ev.CellEnded():
             error = f"{event.error.type}: {event.error.message}" if event.error else ""
             output = "\n".join(part for part in (event.output.rstrip("\n"), error) if part)
-            return replace(view, output=output, outcome=event.outcome)
+            again = view.again if view.cut else 0
+            return replace(view, output=output, outcome=event.outcome, again=again)
 
 
 def _sub_calls(view: View, event: ev.BatchStarted | ev.CallStarted | ev.CallEnded) -> View:
@@ -109,8 +116,15 @@ def _sub_calls(view: View, event: ev.BatchStarted | ev.CallStarted | ev.CallEnde
         case ev.CallEnded():
             if event.usage.calls and not event.cached:  # what had no reply, or an old one, costs nothing
                 view = _paid(view, event.usage, event.cost)
-            failed = view.calls_failed + (event.error is not None)
-            return replace(view, calls_done=view.calls_done + 1, calls_failed=failed)
+            view = replace(view, calls_done=view.calls_done + 1)
+            if event.error is None:
+                return view
+            return replace(
+                view,
+                calls_failed=view.calls_failed + 1,
+                again=view.again + (event.error.kind in PASSING),
+                cut=view.cut or event.error.kind in CUT,
+            )
 
 
 def _paid(view: View, usage: Usage, cost: float | None) -> View:

@@ -55,7 +55,9 @@ def read_file(path: str | Path) -> str:
     except FileNotFoundError:
         raise ContextError(f"{path}: no such file. Check the path.") from None
     except IsADirectoryError:
-        raise ContextError(f"{path} is a folder. Name the files in it, for example {path}/*.txt.") from None
+        raise ContextError(
+            f"{path} is a folder. Name the files in it, for example {path / '*.txt'}."
+        ) from None
     except OSError as error:
         raise ContextError(f"{path} cannot be read: {error.strerror}. Check its permissions.") from None
     return decode(data, str(path))

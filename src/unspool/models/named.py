@@ -28,7 +28,7 @@ from .pull import OnProgress, PullFailed, pull
 WAYS_OUT = """There are three ways to a model:
   1. a key: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or another provider's ({others})
   2. a server on this machine: start Ollama, llama.cpp, vLLM or LM Studio
-  3. a small model in this process's care: pip install "unspool[local]" and unspool models pull"""
+  3. a small model on this machine: pip install "unspool[local]", and unspool models pull (1.1 GB)"""
 
 NO_CHAT = re.compile(r"embed|rerank|whisper|tts|clip|bge-|moderation", re.IGNORECASE)
 
