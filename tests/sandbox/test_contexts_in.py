@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import fractions
 import os
@@ -106,16 +105,6 @@ async def test_a_mutation_stays(open_repl: Opener) -> None:
     assert await repl.show("context") == "[1, 2]"
     assert (await repl.run("context.append(3)\nimport os; os._exit(1)")).outcome == "rolled_back"
     assert await repl.show("context") == "[1, 2]"
-
-
-@dataclasses.dataclass
-class Local:
-    n: int
-
-
-async def test_a_class_that_cannot_be_imported_is_named(open_repl: Opener) -> None:
-    with pytest.raises(ContextError, match=r"test_contexts_in\.Local.*asdict"):
-        await open_repl([Local(1)])
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Contexts on their way into a sandbox: a value in a sealed memfd.
 
 Contract: :func:`hand_over` puts a value into a file descriptor, a ``str`` as characters that a worker
-maps without a copy, anything else as a pickle; :class:`Handed` owns the descriptor until
-:meth:`Handed.close`. A part of a text is another view of the same descriptor: a child of a node can
-be given (memfd, start, length). Raises :class:`ContextError`, which names what cannot go.
+maps without a copy, anything else as a parcel: a pickle, with the large texts and the buffers of arrays and
+tables beside it, which a worker maps, too (see :mod:`unspool.sandbox._parcel`). :class:`Handed` owns the
+descriptor until :meth:`Handed.close`. A part of a text is another view of the same descriptor: a child of a
+node can be given (memfd, start, length). Nothing is imported for it that the value has not. Raises
+:class:`ContextError`, which names what cannot go.
 
 >>> handed = hand_over("a long text")
 >>> handed.layout, handed.part(2, 4).length
@@ -14,15 +16,26 @@ be given (memfd, start, length). Raises :class:`ContextError`, which names what 
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import os
 import pickle
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import cast
 
 from ..errors import ContextError
-from ._texts import WIDTH, seal, write_text
+from . import _classes, _parcel
+from ._texts import WIDTH, seal, write_all, write_characters, write_text
 
 _LARGE = 4 << 20  # characters
-_MANY = 1_000  # items
+_MANY = 100  # items
+_APART = 64 << 10  # characters of a text, or bytes of a buffer, that is worth a place of its own
+_LOOKED = 20_000  # values of a collection that are looked at for large texts
+_FEW_PER_TEXT = 2_000  # values beside each large text: looking at each value costs, too
+_PAGE = 4096
 PICKLE = "pickle"
 
 
@@ -56,8 +69,7 @@ def hand_over(value: object) -> Handed:
         return Handed(fd, layout, 0, len(value), size)
     fd = os.memfd_create("context", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        with open(fd, "wb", closefd=False) as file:
-            pickle.dump(value, file, protocol=5)
+        size = _write(fd, value)
         seal(fd)
     except Exception as error:
         os.close(fd)
@@ -66,12 +78,133 @@ def hand_over(value: object) -> Handed:
             f"({type(error).__name__}: {error}); "
             "pass text or plain data: str, list, dict, DataFrame, dataclass, …"
         ) from None
-    return Handed(fd, PICKLE)
+    return Handed(fd, PICKLE, size=size)
 
 
 async def hand_over_async(value: object) -> Handed:
     """The same; what may be large is written in a thread, so that the event loop goes on."""
-    most = _LARGE if type(value) is str else _MANY
-    if isinstance(value, str | bytes | list | tuple | dict | set) and len(value) <= most:
-        return hand_over(value)
-    return await asyncio.to_thread(hand_over, value)
+    return hand_over(value) if _is_small(value) else await asyncio.to_thread(hand_over, value)
+
+
+def _is_small(value: object, most: int = _LARGE) -> bool:
+    """Whether it is handed over sooner than a thread would have it."""
+    if type(value) is str or type(value) is bytes:
+        return len(value) <= most
+    if isinstance(value, list | tuple | dict) and len(value) <= _MANY and most == _LARGE:
+        return all(_is_small(item, _APART) for item in (value.values() if isinstance(value, dict) else value))
+    return value is None or type(value) in (bool, int, float)
+
+
+def _write(fd: int, value: object) -> int:
+    """The parcel; how many bytes of it are to be mapped."""
+    with open(fd, "wb", closefd=False) as file:
+        kind = _TextsApart if _has_large_texts(value) else _Pickler
+        pickler = kind(file)
+        pickler.dump(value)
+    pickled = os.lseek(fd, 0, os.SEEK_CUR)
+    texts_at = _pad(fd, _PAGE)
+    texts = []
+    for text in pickler.texts:
+        start = _pad(fd, 8)
+        texts.append((write_characters(fd, text), start - texts_at, len(text)))
+        write_all(fd, bytes(8))  # the end of a C string
+    buffers_at = _pad(fd, _PAGE)
+    buffers = []
+    for buffer in pickler.buffers:
+        with buffer.raw() as raw:
+            start = _pad(fd, 64)
+            write_all(fd, raw)
+            buffers.append((start - buffers_at, raw.nbytes, raw.readonly))
+        buffer.release()
+    index_at = _pad(fd, 1)
+    index = json.dumps({"texts": texts, "buffers": buffers}).encode()
+    write_all(fd, index)
+    write_all(fd, _parcel.TAIL.pack(pickled, texts_at, buffers_at, index_at, len(index)))
+    return index_at - texts_at if texts or buffers else 0
+
+
+def _pad(fd: int, width: int) -> int:
+    """Goes on to the next multiple of ``width``, and says where that is."""
+    here = os.lseek(fd, 0, os.SEEK_CUR)
+    write_all(fd, bytes(-here % width))
+    return here + -here % width
+
+
+class _Pickler(pickle.Pickler):
+    """Keeps buffers apart, and says how what the sandbox cannot import is made again."""
+
+    def __init__(self, file: io.BufferedWriter) -> None:
+        super().__init__(file, protocol=5, buffer_callback=self._keep)
+        self.buffers: list[pickle.PickleBuffer] = []
+        self.texts: list[str] = []
+        self._there: dict[type, bool] = {}
+
+    def _keep(self, buffer: pickle.PickleBuffer) -> bool:
+        """Whether a buffer stays in the pickle."""
+        with memoryview(buffer) as view:
+            small = view.nbytes < _APART
+        if not small:
+            self.buffers.append(buffer)
+        return small
+
+    def reducer_override(self, value: object) -> object:
+        kind = type(value)
+        if issubclass(kind, type):
+            return NotImplemented if self._is_there(cast(type, value)) else _classes.told(cast(type, value))
+        if not self._is_there(kind):
+            return _classes.taken_apart(value) or NotImplemented
+        if kind.__module__.startswith("polars."):
+            return _from_polars(value) or NotImplemented
+        return NotImplemented
+
+    def _is_there(self, kind: type) -> bool:
+        known = self._there.get(kind)
+        if known is None:
+            known = self._there[kind] = kind.__module__ == _parcel.HOME or _classes.is_there(kind)
+        return known
+
+
+class _TextsApart(_Pickler):
+    """The same, with large texts out of the pickle."""
+
+    def persistent_id(self, value: object) -> int | None:
+        if type(value) is str and len(value) >= _APART:
+            self.texts.append(value)
+            return len(self.texts) - 1
+        return None
+
+
+def _has_large_texts(value: object) -> bool:
+    """Whether a collection has large texts, and few other values beside each of them."""
+    found = seen = 0
+    todo: list[Iterator[object]] = [iter((value,))]
+    while todo and seen < _LOOKED:
+        item = next(todo[-1], todo)
+        if item is todo:
+            todo.pop()
+            continue
+        seen += 1
+        if type(item) is str:
+            found += len(item) >= _APART
+        elif isinstance(item, dict):
+            todo.append(iter(item.values()))
+        elif isinstance(item, list | tuple):
+            todo.append(iter(item))
+        elif hasattr(item, "__dict__") and not isinstance(item, type) and len(todo) < 20:
+            todo.append(islice(vars(item).values(), 100))
+    return found * _FEW_PER_TEXT >= seen
+
+
+def _from_polars(value: object) -> tuple[object, ...] | None:
+    """A polars frame or series by the Arrow table that has its columns, where that loses nothing."""
+    polars, name = sys.modules["polars"], type(value).__name__
+    if type(value) is polars.Series:
+        value = value.to_frame()
+    elif type(value) is not polars.DataFrame:
+        return None
+    try:
+        table = value.to_arrow(compat_level=polars.CompatLevel.newest())
+        same = polars.from_arrow(table.slice(0, 0)).schema == value.schema
+    except Exception:  # types that Arrow does not have: polars has a way of its own for them
+        return None
+    return (_parcel.open_polars, (name, table)) if same else None

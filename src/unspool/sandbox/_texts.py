@@ -60,17 +60,9 @@ def _encoded(text: str, layout: str) -> Iterator[bytes]:
 
 def write_text(text: str) -> tuple[int, str, int]:
     """A sealed memfd with the text, its layout and its size in bytes. Copies a chunk at a time."""
-    layouts = ["ascii"] if text.isascii() else ["latin1", "ucs2", "ucs4"]
     fd = os.memfd_create("context", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        for layout in layouts:
-            os.lseek(fd, 0, os.SEEK_SET)
-            try:
-                for data in _encoded(text, layout):
-                    write_all(fd, data)
-                break
-            except _NoFit:
-                continue
+        layout = write_characters(fd, text)
         size = WIDTH[layout] * len(text)
         os.ftruncate(fd, size + 4)  # the end of a C string
         seal(fd)
@@ -80,7 +72,21 @@ def write_text(text: str) -> tuple[int, str, int]:
     return fd, layout, size
 
 
-def write_all(fd: int, data: bytes) -> None:
+def write_characters(fd: int, text: str) -> str:
+    """Writes the text where ``fd`` stands; its layout."""
+    start = os.lseek(fd, 0, os.SEEK_CUR)
+    for layout in ("ascii",) if text.isascii() else ("latin1", "ucs2", "ucs4"):
+        os.lseek(fd, start, os.SEEK_SET)
+        try:
+            for data in _encoded(text, layout):
+                write_all(fd, data)
+        except _NoFit:
+            continue
+        return layout
+    raise AssertionError("ucs4 holds every character")
+
+
+def write_all(fd: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
@@ -95,7 +101,7 @@ def map_text(fd: int, layout: str, start: int, length: int, *, zero_copy: bool) 
     """Characters ``start`` to ``start + length`` of a file that :func:`write_text` has made."""
     width = WIDTH[layout]
     if zero_copy and length * width >= _SMALL:
-        return _view(_map(fd, start * width, length * width, width), length, layout)
+        return view(_map(fd, start * width, length * width, width), length, layout)
     if layout == "ucs2":  # decoding as UTF-16 would join two lone surrogates
         units = array.array("H", os.pread(fd, length * width, start * width))
         return array.array("I", units).tobytes().decode("utf-32-le", "surrogatepass")
@@ -128,14 +134,20 @@ def _map(fd: int, offset: int, size: int, width: int) -> int:
     return int(address) + offset - low
 
 
+def map_whole(fd: int, offset: int, size: int) -> int:
+    """The address of ``size`` bytes at ``offset``, which is the start of a page. Read-only, and there for good:
+    a :func:`view` needs a zero behind its text."""
+    return _map(fd, offset, size - 4, 4)
+
+
 class _Shell(str):
     """A str that is not compact: its characters are elsewhere than in the object."""
 
     __slots__ = ()
 
 
-def _view(address: int, length: int, layout: str) -> str:
-    """A ``str`` over foreign memory."""
+def view(address: int, length: int, layout: str) -> str:
+    """A ``str`` over foreign memory that stays."""
     text = _Shell(_SAMPLE[layout])
     base = id(text)
 

@@ -246,13 +246,13 @@ def confine_worker(*, scratch: str, read_only: Sequence[str]) -> Confined:
     return Confined(program, size)
 
 
-def seal_worker(confined: Confined, *, memory: int, mapped: int) -> None:
+def seal_worker(confined: Confined, *, memory: int, mapped: int, copied: int = 0) -> None:
     """The rest; from here on it may run model-written code.
 
     ``memory``: how much more than when it was confined it may allocate; ``mapped``: bytes of context
-    that it maps beside that.
+    that it maps beside that; ``copied``: those of them that it maps to write to, each page a copy then.
     """
-    _limit(state(), memory, mapped, confined.size)
+    _limit(state(), memory, mapped, copied, confined.size)
     _seccomp.install(confined.program)
 
 
@@ -304,11 +304,11 @@ def _sizes() -> tuple[int, int]:
     return int(pages[0]) * page, int(pages[5]) * page
 
 
-def _limit(now: State, memory: int, mapped: int, size: tuple[int, int]) -> None:
+def _limit(now: State, memory: int, mapped: int, copied: int, size: tuple[int, int]) -> None:
     # In tier 2 a user's tasks are counted wherever they run, so there it can only be a far limit.
     tasks = MAX_TASKS if now.tier == "namespaces" or now.uid == _identity.FIRST_UID else 16 * MAX_TASKS
     limits = (
-        (resource.RLIMIT_DATA, size[1] + memory),
+        (resource.RLIMIT_DATA, size[1] + memory + copied),
         (resource.RLIMIT_AS, size[0] + memory + mapped + _AS_SLACK),
         (resource.RLIMIT_CORE, 1),  # not 0: a core dump that is piped to a program ignores 0, but not 1
         (resource.RLIMIT_NOFILE, _MAX_FILES),

@@ -31,7 +31,7 @@ from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
 from ..types import CellOutcome
 from . import _launch
 from ._cell import CellEnd, CellRun
-from ._handover import PICKLE, Handed, hand_over_async
+from ._handover import Handed, hand_over_async
 from ._memory import free_memory
 from ._processes import NodeProcesses
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
@@ -144,9 +144,9 @@ class ProcessRepl:
         await node.open(zygote, self._spec, handed, request)
         self._node = node
         self._fresh = True
-        # The value is in the worker now, where twice is enough, and what is small can be handed over again:
-        # with hundreds of nodes, descriptors are dear.
-        if handed.layout == PICKLE or handed.size <= _SMALL:
+        # What is small can be handed over again: with hundreds of nodes, descriptors are dear. What the
+        # worker has not mapped but read would lie in memory twice.
+        if handed.size <= _SMALL or os.fstat(handed.fd).st_size > 2 * handed.size:
             self._drop_context()
 
     @property

@@ -1688,34 +1688,6 @@ class ContextLost(Exception):
     """The context cannot be made here; the message says why and what to do."""
 
 
-class _Loader(pickle.Unpickler):
-    """Reads what the host has pickled; names the class that is not to be had here."""
-
-    def find_class(self, module: str, name: str) -> object:
-        try:
-            return super().find_class(module, name)
-        except (ImportError, AttributeError) as error:
-            raise ContextLost(
-                f"it holds a {module}.{name}, which cannot be imported in the sandbox ({error}): "
-                "define the class in an installed module, or pass plain data, "
-                "e.g. dataclasses.asdict(x), x.model_dump() or vars(x)"
-            ) from None
-
-
-def load_pickle(fd: int) -> object:
-    """The value that the host has pickled into ``fd``."""
-    with open(fd, "rb") as file:
-        file.seek(0)
-        try:
-            return _Loader(file).load()
-        except ContextLost:
-            raise
-        except MemoryError:
-            raise ContextLost("it does not fit into the memory limit of the REPL (cell_memory)") from None
-        except Exception as error:
-            raise ContextLost(f"it cannot be read in the sandbox: {type(error).__name__}: {error}") from None
-
-
 def rehearse() -> None:
     """Makes a REPL and throws it away: see :meth:`Repl.rehearse`."""
     reserve = Reserve()

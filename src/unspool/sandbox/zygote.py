@@ -27,9 +27,10 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 if TYPE_CHECKING or __package__:
-    from . import _texts, keeper, linux, worker
+    from . import _parcel, _texts, keeper, linux, worker
 else:  # executed as a file: its siblings are not a package here
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import _parcel
     import _texts
     import keeper
     import linux
@@ -302,17 +303,19 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
     data, fds, _, _ = socket.recv_fds(desk, 1 << 16, 3)
     control, context, room = fds
     request: Request = json.loads(data)
-    load: Callable[[], object] = functools.partial(worker.load_pickle, context)
+    load: Callable[[], object] = functools.partial(_parcel.open_parcel, context, zero_copy=zero_copy)
+    copied = request["mapped"]  # mapped so that it can be written to
     if request["context"] != "pickle":
+        copied = 0
         text = _texts.map_text(
             context, request["context"], request["start"], request["length"], zero_copy=zero_copy
         )
         os.close(context)
         load = functools.partial(str, text)  # a str of a str is the same object
     if confined is not None:
-        linux.seal_worker(confined, memory=request["memory"], mapped=request["mapped"])
+        linux.seal_worker(confined, memory=request["memory"], mapped=request["mapped"], copied=copied)
     else:
-        _limit_plainly(scratch, request["memory"])
+        _limit_plainly(scratch, request["memory"] + copied)
     worker.Worker(socket.socket(fileno=control), desk).serve(load, room)
 
 
