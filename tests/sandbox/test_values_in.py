@@ -111,14 +111,14 @@ class Point:
 class Color(enum.Enum):
     RED = "r"
     BLUE = "b"
-    ALSO_RED = "r"
+    ALSO_RED = "r"  # noqa: PIE796 (an alias)
 
 
 class Level(enum.IntEnum):
     LOW = 1
 
 
-class Mode(str, enum.Enum):
+class Mode(str, enum.Enum):  # noqa: UP042 (people have them)
     FAST = "fast"
 
 
@@ -351,7 +351,8 @@ async def test_large_values_are_mapped_and_not_copied(open_repl: Opener) -> None
     repl = await open_repl(array, memory=48 << 20)
     assert await repl.show("int(context.sum())") == str(int(array.sum()))
     result = await repl.run("x = context * 2")
-    assert result.error is not None and "Memory" in result.error.type
+    assert result.error is not None
+    assert "Memory" in result.error.type
     texts = {"a": "a" * 64_000_000, "ö": "ö" * 3_000_000 + "\ud83d", "low": "s"}
     repl = await open_repl(texts, memory=48 << 20)
     shown = await repl.show("[(k, len(v), type(v) is str, v[-1]) for k, v in context.items()]")

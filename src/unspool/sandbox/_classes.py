@@ -53,12 +53,10 @@ def told(kind: type) -> Reduced:
     name = kind.__name__
     if issubclass(kind, enum.Enum):
         bases = (base for base in kind.__mro__ if base.__module__ == "enum" and hasattr(enum, base.__name__))
-        base = next(bases).__name__
-        mixed = next(
-            (m for m in _MIXED if issubclass(kind, m) and not issubclass(getattr(enum, base), m)), None
-        )
+        base = next(bases)
+        mixed = next((plain for plain in _MIXED if plain in kind.__mro__ and plain not in base.__mro__), None)
         members = {key: member.value for key, member in kind.__members__.items()}
-        return _parcel.make_enum, (name, base, mixed, members)
+        return _parcel.make_enum, (name, base.__name__, mixed, members)
     if dataclasses.is_dataclass(kind):
         fields = [(f.name, getattr(f.type, "__name__", str(f.type))) for f in dataclasses.fields(kind)]
         params = kind.__dataclass_params__  # type: ignore[attr-defined]
@@ -71,15 +69,15 @@ def told(kind: type) -> Reduced:
         return _parcel.make_model, (name, list(known), private, bool(config.get("frozen")))
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return _parcel.make_tuple, (name, list(kind._fields))
-    base = next((base for base in kind.__mro__[1:-1] if is_there(base)), None)
-    return _parcel.make_record, (name, base)
+    return _parcel.make_record, (name, next((base for base in kind.__mro__[1:-1] if is_there(base)), None))
 
 
 def taken_apart(value: object) -> Reduced | None:
     """How an instance of such a class is made again; ``None`` where its own way will do."""
     kind = type(value)
     if isinstance(value, enum.Enum):
-        return (kind, (value.value,)) if value.name not in kind.__members__ else (getattr, (kind, value.name))
+        known = value.name in type(value).__members__  # a flag may be several
+        return (getattr, (kind, value.name)) if known else (kind, (value.value,))
     if _is_model(kind):
         private = getattr(value, "__pydantic_private__", None)
         given, extra = sorted(value.model_fields_set), value.model_extra  # type: ignore[attr-defined]

@@ -24,11 +24,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ContextError
 from . import _classes, _parcel
 from ._texts import WIDTH, seal, write_all, write_characters, write_text
+
+if TYPE_CHECKING:
+    import polars
 
 _LARGE = 4 << 20  # characters
 _MANY = 100  # items
@@ -147,7 +150,7 @@ class _Pickler(pickle.Pickler):
             self.buffers.append(buffer)
         return small
 
-    def reducer_override(self, value: object) -> object:
+    def reducer_override(self, value: object) -> Any:  # typeshed spells out each form
         kind = type(value)
         if issubclass(kind, type):
             return NotImplemented if self._is_there(cast(type, value)) else _classes.told(cast(type, value))
@@ -197,14 +200,13 @@ def _has_large_texts(value: object) -> bool:
 
 def _from_polars(value: object) -> tuple[object, ...] | None:
     """A polars frame or series by the Arrow table that has its columns, where that loses nothing."""
-    polars, name = sys.modules["polars"], type(value).__name__
-    if type(value) is polars.Series:
-        value = value.to_frame()
-    elif type(value) is not polars.DataFrame:
+    module, name = sys.modules["polars"], type(value).__name__
+    if type(value) not in (module.Series, module.DataFrame):
         return None
+    frame = cast("polars.Series", value).to_frame() if name == "Series" else cast("polars.DataFrame", value)
     try:
-        table = value.to_arrow(compat_level=polars.CompatLevel.newest())
-        same = polars.from_arrow(table.slice(0, 0)).schema == value.schema
+        table = frame.to_arrow(compat_level=module.CompatLevel.newest())
+        same = module.from_arrow(table.slice(0, 0)).schema == frame.schema
     except Exception:  # types that Arrow does not have: polars has a way of its own for them
         return None
     return (_parcel.open_polars, (name, table)) if same else None

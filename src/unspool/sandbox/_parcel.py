@@ -143,8 +143,8 @@ def make_dataclass(
     """``hashable``: by a ``__hash__`` that is not here, so by its identity."""
     hinted = [(field, _HINTS.get(hint, object)) for field, hint in fields]
     kind = dataclasses.make_dataclass(name, hinted, **flags)  # type: ignore[arg-type]
-    if hashable and kind.__hash__ is None:
-        kind.__hash__ = object.__hash__  # type: ignore[method-assign]
+    if hashable and vars(kind).get("__hash__") is None:
+        setattr(kind, "__hash__", object.__hash__)  # noqa: B010 (to mypy, every class has one)
     return _named(kind, name)
 
 
@@ -189,5 +189,5 @@ def open_polars(name: str, table: object) -> object:
     """A polars frame or series from the Arrow table that holds its columns."""
     import polars
 
-    frame = polars.from_arrow(table, rechunk=False)  # type: ignore[arg-type]
+    frame = polars.from_arrow(table, rechunk=False)
     return frame if name == "DataFrame" else cast("polars.DataFrame", frame).to_series()

@@ -135,8 +135,8 @@ def _map(fd: int, offset: int, size: int, width: int) -> int:
 
 
 def map_whole(fd: int, offset: int, size: int) -> int:
-    """The address of ``size`` bytes at ``offset``, which is the start of a page. Read-only, and there for good:
-    a :func:`view` needs a zero behind its text."""
+    """The address of ``size`` bytes at ``offset``, the start of a page. Read-only, and there for good: a
+    :func:`view` needs a zero behind its text."""
     return _map(fd, offset, size - 4, 4)
 
 
