@@ -44,7 +44,9 @@ def importable(module: str) -> bool:
 
 
 def is_there(kind: type) -> bool:
-    """Whether the sandbox can import this class."""
+    """Whether the sandbox can import this class, or need not: ours with a ``__reduce__`` become something there."""
+    if kind.__module__.startswith("unspool.") and "__reduce__" in vars(kind):
+        return True
     return "<locals>" not in kind.__qualname__ and importable(kind.__module__)
 
 
@@ -83,7 +85,8 @@ def taken_apart(value: object) -> Reduced | None:
         given, extra = sorted(value.model_fields_set), value.model_extra  # type: ignore[attr-defined]
         state = (dict(vars(value)), given, extra, private)
         return _parcel.bare, (kind,), state, None, None, _parcel.set_model
-    if dataclasses.is_dataclass(kind) and kind.__reduce_ex__ is object.__reduce_ex__:
+    own = kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__
+    if dataclasses.is_dataclass(kind) and not own:
         return _parcel.bare, (kind,), _fields(value), None, None, _parcel.set_fields
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return None
