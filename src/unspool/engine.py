@@ -118,7 +118,7 @@ class Engine:
             sub_model=scope.sub.info.name,
             profile=scope.profile.name,
             context=told,
-            settings=settings.told(),
+            settings={**settings.told(), "answer": wanted.kept},
             context_hash=await hash_of(context) if settings.store is not None else None,
             sources=tuple(sources),
             folder=os.getcwd() if sources else "",
@@ -143,9 +143,11 @@ class Engine:
         with kept(store, run):  # nobody else writes it; and it is not read on the loop of all runs
             past = await asyncio.to_thread(lambda: Past.of(run, store.read(run)))
             if past.answered:
-                for event in past.events:
+                for event in past.answered_with(wanted):
                     listener(event)
                 return
+            if wanted.wanted is None:
+                wanted = AnswerType.kept_as(past.started.settings.get("answer"))
             models = await self._models.ready(priced=settings.budget.usd is not None)
             context = await asyncio.to_thread(past.context, context)
             replay = Replay(past.events, go_on=diverged == "continue")

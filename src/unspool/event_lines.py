@@ -199,18 +199,34 @@ def _encode_value(value: object, keep: Keep) -> object:
     try:
         node = encoder.value(value)
     except TypeError:
+        if (tables := _encode_tables(value, keep)) is not None:
+            return tables
         encoder, exact = _encoder(plain=False), False
         try:
             node = encoder.value(value)
         except TypeError:  # no data at all: how it shows itself
             encoder = _encoder(plain=True)
             node = encoder.value(_shown(value))
+    return _with_segments(node, encoder, keep, {} if exact else {"inexact": True})
+
+
+def _encode_tables(value: object, keep: Keep) -> object | None:
+    """A value with DataFrames in it, these as they are; ``None`` where there are none, or other things."""
+    from .reach import dataframes
+
+    told = dataframes.told(value)
+    encoder = _encoder(plain=True)
+    try:
+        return _with_segments(encoder.value(told), encoder, keep, {"tables": True})
+    except TypeError:
+        return None
+
+
+def _with_segments(node: object, encoder: Encoder, keep: Keep, more: Mapping[str, object]) -> object:
     told: dict[str, object] = {"v": node}
     if encoder.segments:
         told["s"] = [_encode_segment(segment, keep) for segment in encoder.segments]
-    if not exact:
-        told["inexact"] = True
-    return told
+    return {**told, **more}
 
 
 def _shown(value: object) -> str:
@@ -224,7 +240,8 @@ def _encode_segment(segment: bytes, keep: Keep) -> object:
     try:
         text = segment.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        return {"b": base64.b64encode(segment).decode()}
+        coded = base64.b64encode(segment).decode()
+        return {"b": coded if len(coded) < LARGE else {_REFERENCE: keep(coded)}}
     return text if len(text) < LARGE else {_REFERENCE: keep(text)}
 
 
@@ -235,14 +252,25 @@ def _decode_value(told: object, fetch: Fetch) -> object:
         raise ValueError("a value is malformed")
     segments = [memoryview(_decode_segment(s, fetch)) for s in told.get("s", ())]
     try:
-        return worker.Decoder(segments, _failed).value(told["v"])
+        value = worker.Decoder(segments, _failed).value(told["v"])
     except worker.ProtocolError as error:
         raise ValueError(str(error)) from None
+    return _read_tables(value) if told.get("tables") else value
+
+
+def _read_tables(value: object) -> object:
+    """Its DataFrames; as they were told where their library is not here."""
+    from .reach import dataframes
+
+    try:
+        return dataframes.read_all(value)
+    except ValueError:
+        return value
 
 
 def _decode_segment(told: object, fetch: Fetch) -> bytes:
     if isinstance(told, dict) and "b" in told:
-        return base64.b64decode(told["b"])
+        return base64.b64decode(str(_text(told["b"], fetch)))
     return str(_text(told, fetch)).encode("utf-8", "surrogatepass")
 
 

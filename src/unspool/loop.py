@@ -190,6 +190,7 @@ class NodeLoop:
                 memory=self.scope.limits.cell_memory,
                 seed=_seed(self.scope.log.run, self.task.node),
                 shown=self.profile.shown,
+                tables=self.task.answer.tables or self.scope.tools.tables,
             )
             self.repl = await self.scope.sandbox.open(spec, self.api)
         return self.repl

@@ -16,7 +16,7 @@ from .answers import AnswerType
 from .budget import Budget, Meter
 from .contexts import describe
 from .contexts.identity import context_hash
-from .errors import HostCallError
+from .errors import ConfigError, HostCallError
 from .event_lines import is_exact
 from .request_key import SIZE
 from .sandbox.protocol import HostCall, HostReply
@@ -84,7 +84,7 @@ class ReplApi:
             case "submit":
                 return self._submit(call)
             case name if name == DRAFT:
-                self.answers.drafts.append((f"variable {call.args[0]}", call.args[1]))
+                self.answers.keep_draft(call)
                 return HostReply()
             case name if name in self._scope.tools.names:
                 tools, loop = self._scope.tools, self._scope.loop
@@ -155,6 +155,7 @@ class ReplApi:
             self._note("rlm_query: no depth is left, so a sub-call answered (llm_query on query and context)")
             text = question if context is None else f"{question}\n\n{as_text(context)}"
             return await self._subs.query(text, None, schema)
+        wanted = _answer_of(schema)
         if context is None:
             context = ""
         if question == self._task.query and context == self._task.context:
@@ -178,7 +179,7 @@ class ReplApi:
                     query=question,
                     context=context,
                     description=told,
-                    answer=AnswerType(None),
+                    answer=wanted,
                     meter=Meter(Budget(), parent=self._task.meter, owner=f"node {name}"),
                 ),
             )
@@ -186,8 +187,7 @@ class ReplApi:
             raise HostCallError(
                 "LLMError", f"the child ended {outcome.status}: {outcome.reason}", failure="child"
             )
-        wanted = Schema.of(schema)
-        return wanted.check(outcome.answer) if wanted else outcome.answer
+        return outcome.answer
 
     async def _children_batch(self, call: HostCall) -> list[object]:
         queries = as_items(call.args[0])
@@ -211,3 +211,12 @@ class ReplApi:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _answer_of(schema: object) -> AnswerType:
+    """What a child's answer is checked against when it submits."""
+    wanted = Schema.of(schema)
+    try:
+        return AnswerType(wanted.json if wanted else None)
+    except ConfigError as error:
+        raise HostCallError("ValueError", str(error).replace("answer=", "schema=")) from None

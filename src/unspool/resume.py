@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .answers import AnswerType
 from .budget import Reply
 from .contexts import read_file
 from .errors import ConfigError, ContextError, JournalError
@@ -35,6 +36,15 @@ class Past:
     def answered(self) -> bool:
         """Whether there is nothing left to do."""
         return isinstance(end := self.events[-1], RunEnded) and end.status == "answered"
+
+    def answered_with(self, wanted: AnswerType) -> Sequence[Event]:
+        """The events of a run that was answered; the answer in the wanted type, which no journal keeps."""
+        *before, last = self.events
+        assert isinstance(last, RunEnded)
+        try:
+            return [*before, replace(last, answer=wanted.check(last.answer))]
+        except ValueError as error:
+            raise ConfigError(f"answer=: the run was answered with another type: {error}") from None
 
     def context(self, given: object) -> object:
         """The context: as given, else as it was kept, else from the files it came from."""

@@ -130,7 +130,8 @@ class RLM:
     def run(self, query: str, context: object, *, answer: object = None) -> Run:
         """Answers ``query`` over ``context`` and waits for it. Works inside a running loop, too.
 
-        ``answer`` is the wanted type: a Python type, dataclass or pydantic model.
+        ``answer`` is the wanted type: a Python type, a dataclass, a pydantic model, a DataFrame, … or a JSON
+        schema. It is checked when the model submits, and ``Run.answer`` is of that type.
         """
         events: list[Event] = []
         wanted = self._check(query, answer)
@@ -163,7 +164,8 @@ class RLM:
 
         ``context`` is not needed where the run kept it, or where it came from files. A cell that does not
         do again what it did raises :class:`unspool.errors.Divergence`; ``diverged="continue"`` goes on from
-        there. A run that was answered is returned as it is.
+        there. A run that was answered is returned as it is. ``answer`` is the wanted type; without it, what
+        the run has kept of it.
         """
         events: list[Event] = []
         wanted = AnswerType(answer)

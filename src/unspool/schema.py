@@ -2,9 +2,9 @@
 
 Contract: the keywords that bound a value's shape are checked (type, enum, const, properties,
 required, additionalProperties, items, prefixItems, min/max of items, length and number, anyOf,
-oneOf, allOf, local ``$ref``); ``pattern``, ``format`` and remote references are not, on purpose:
-schemas come from code that a model wrote, and a general validator would fetch addresses and run
-regular expressions of the model's choosing in the host.
+oneOf, allOf, local ``$ref``, ``format`` of dates and times); ``pattern``, other formats and remote
+references are not, on purpose: schemas come from code that a model wrote, and a general validator would
+fetch addresses and run regular expressions of the model's choosing in the host.
 
 >>> Schema({"type": "integer"}).parse("```json\\n3\\n```")
 3
@@ -15,14 +15,17 @@ ValueError: the value: expected integer, got 'x'
 
 from __future__ import annotations
 
+import datetime
+import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
 from .errors import HostCallError
 
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_STARTS = 20  # places in a reply where JSON is looked for
 _DEPTH = 64  # nesting of schema and value, references included
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": dict,
@@ -41,6 +44,12 @@ _BOUNDS: Sequence[tuple[str, type | tuple[type, ...], bool, str]] = (
     ("minItems", (list, tuple), True, "with a number of items of at least"),
     ("maxItems", (list, tuple), False, "with a number of items of at most"),
 )
+_FORMATS: Mapping[str, Callable[[str], object]] = {
+    "date": datetime.date.fromisoformat,
+    "date-time": datetime.datetime.fromisoformat,
+    "time": datetime.time.fromisoformat,
+}
+VALUE = "value"  # the one field of an object that stands for a value that is none, see adapters
 
 
 def _is(value: object, name: object) -> bool:
@@ -79,7 +88,9 @@ class Schema:
         if value is None:
             return None
         if not isinstance(value, Mapping):
-            raise HostCallError("TypeError", 'schema= takes a JSON schema, e.g. {"type": "integer"}')
+            raise HostCallError(
+                "TypeError", 'schema= takes a JSON schema, e.g. {"type": "integer"}, or a type such as int'
+            )
         try:
             return cls({str(key): item for key, item in value.items()})
         except ValueError as error:
@@ -91,14 +102,34 @@ class Schema:
             raise ValueError(f"{where or 'the value'}: {what}")
         return value
 
+    def fits(self, part: object, value: object) -> bool:
+        """Whether a value fits a part of this schema."""
+        return next(self._misfits(part, value, "", _DEPTH), None) is None
+
     def parse(self, text: str) -> object:
-        """The value of a reply that is JSON, in a fence or not."""
-        fenced = _FENCE.match(text)
-        try:
-            value = json.loads(fenced[1] if fenced else text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"no JSON: {error}") from None
-        return self.check(value)
+        """The value of a reply: JSON alone, in a fence or behind some words; text where text is wanted."""
+        misfit = ""
+        for found in _candidates(text):
+            try:
+                return self.check(self._unwrapped(found))
+            except ValueError as error:
+                misfit = str(error)
+        bare = text.strip()
+        if bare and self._takes_text() and self.fits(self.json, bare):
+            return bare
+        raise ValueError(misfit or _no_json(text))
+
+    def _takes_text(self) -> bool:
+        """Whether a reply without quotes can be meant: a label, say."""
+        options = self.json.get("enum")
+        return self.json.get("type") == "string" or (
+            isinstance(options, list) and all(isinstance(option, str) for option in options)
+        )
+
+    def _unwrapped(self, value: object) -> object:
+        """What stands in an object that was only asked for to hold it."""
+        wrapped = isinstance(value, dict) and set(value) == {VALUE}
+        return value[VALUE] if wrapped and not self.fits(self.json, value) else value  # type: ignore[index]
 
     def _misfits(self, schema: object, value: object, where: str, depth: int) -> Iterator[tuple[str, str]]:
         if schema is True or not isinstance(schema, Mapping):
@@ -109,7 +140,7 @@ class Schema:
             yield where, "nested too deeply"
             return
         if "$ref" in schema:
-            yield from self._misfits(self._target(schema["$ref"]), value, where, depth - 1)
+            yield from self._misfits(self.target(schema["$ref"]), value, where, depth - 1)
         kinds = schema.get("type")
         if kinds is not None:
             names = kinds if isinstance(kinds, list) else [kinds]
@@ -126,6 +157,12 @@ class Schema:
             size = value if isinstance(value, int | float) else len(cast("Sequence[object]", value))
             if size < bound if least else size > bound:
                 yield where, f"expected a value {words} {bound}, got {_short(value)}"
+        read = _FORMATS.get(str(schema.get("format")))
+        if read is not None and isinstance(value, str):
+            try:
+                read(value)
+            except ValueError:
+                yield where, f"expected a {schema['format']} such as 2031-05-24, got {_short(value)}"
         yield from self._nested(schema, value, where, depth - 1)
         yield from self._combined(schema, value, where, depth - 1)
 
@@ -163,7 +200,7 @@ class Schema:
                 first = next((m for m in misfits if m is not None), None)
                 yield first or (where, "fits more than one of the options")
 
-    def _target(self, reference: object) -> object:
+    def target(self, reference: object) -> object:
         """Where a local reference like ``#/$defs/Item`` points."""
         target: object = self.json
         path = str(reference)
@@ -173,6 +210,35 @@ class Schema:
                 raise ValueError(f"this is no JSON schema here: the reference {path!r} leads nowhere")
             target = inside[part]
         return target
+
+
+def _candidates(text: str) -> Iterator[object]:
+    """The JSON values that a reply may mean: the whole, else what is fenced, else the first that is in it."""
+    for part in (text, *(found[1] for found in _FENCE.finditer(text))):
+        try:
+            value = json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+        yield value
+        return
+    decoder = json.JSONDecoder()
+    for start in itertools.islice(re.finditer(r"[{\[]", text), _STARTS):
+        try:
+            value, _ = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            continue
+        yield value
+        return
+
+
+def _no_json(text: str) -> str:
+    try:
+        json.loads(text)
+    except RecursionError:
+        return "no JSON: it is nested too deeply"
+    except ValueError as error:
+        return f"no JSON: {error}"
+    return "no JSON"
 
 
 def _short(value: object) -> str:

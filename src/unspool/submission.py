@@ -28,6 +28,7 @@ class Submissions:
     def submit(self, call: HostCall, *, looked: bool, sub_calls: int) -> HostReply:
         value, place = call.args[0], self._place
         try:
+            value = self.received(value)
             value = self._check(value, looked, sub_calls)
         except ValueError as error:
             self.drafts.insert(0, ("refused submission", value))
@@ -54,6 +55,18 @@ class Submissions:
         self._scope.log.emit(self.accepted)
         return HostReply(end=True)
 
+    def received(self, value: object) -> object:
+        """A value of the REPL, its tables as what is wanted. Raises ``ValueError``."""
+        tables = self._task.answer.tables or self._scope.tools.tables
+        return self._task.answer.received(value) if tables else value
+
+    def keep_draft(self, call: HostCall) -> None:
+        """A variable that may be the answer, of a node that stops without one."""
+        try:
+            self.drafts.append((f"variable {call.args[0]}", self.received(call.args[1])))
+        except ValueError as error:
+            raise HostCallError("ValueError", str(error)) from None
+
     def refuse_again(self, refused: ev.AnswerRefused) -> None:
         """A refusal in a cell that is not run again."""
         self._refused.add(refused.reason)
@@ -67,7 +80,7 @@ class Submissions:
                 f"the answer contains {len(failed)} failed item(s), e.g. {failed[0].message!r}; "
                 "leave them out or ask again"
             )
-        if is_empty(value):
+        if is_empty(value) and not (value is None and self._task.answer.takes_none()):
             raise ValueError("the answer is empty; submit the value that answers the question")
         if not looked:
             self._once("nothing has been printed or asked yet: look at the context first, then submit")

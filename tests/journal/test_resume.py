@@ -484,4 +484,9 @@ def test_every_setting_that_a_run_keeps_is_taken_up_again() -> None:
     run = RLM(ScriptedModel([py("print(1)\nsubmit(1)")]), store=store, cache=False).run("q", "c")
     started = next(event for event in store.read(run.id) if isinstance(event, RunStarted))
     limits = {field.name for field in fields(Budget)}
-    assert set(started.settings) <= {*SETTINGS, *limits, "sandbox"}
+    assert set(started.settings) <= {
+        *SETTINGS,
+        *limits,
+        "sandbox",
+        "answer",
+    }  # the engine takes up the answer

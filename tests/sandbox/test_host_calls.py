@@ -119,9 +119,11 @@ async def test_schemas_may_be_types(repl: Session) -> None:
     code = (
         "from dataclasses import dataclass\nimport pydantic\n@dataclass\nclass D:\n    n: int\n    t: str\n"
         "class M(pydantic.BaseModel):\n    n: int\n"
-        "for s in (int, list[str], D, M, {'type': 'boolean'}): llm_query('q', schema=s)"
+        "print([llm_query('q', schema=s) for s in (int, list[str], D, M, {'type': 'boolean'})])"
     )
-    await repl.show(code)
+    replies = iter([1, ["a"], {"n": 1, "t": "a"}, {"n": 2}, True])
+    repl.host.replies["llm_query"] = lambda call: next(replies)
+    assert await repl.show(code) == "[1, ['a'], D(n=1, t='a'), M(n=2), True]"
     schemas = [call.kwargs["schema"] for call in repl.host.calls]
     assert [s["type"] for s in schemas] == ["integer", "array", "object", "object", "boolean"]  # type: ignore[index]
     assert set(schemas[2]["properties"]) == {"n", "t"}  # type: ignore[index]

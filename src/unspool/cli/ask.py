@@ -80,6 +80,15 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE",
+            help="The type of the answer: int, float, bool, str, date, list[str], … or a file with a JSON "
+            "schema.",
+            show_default=False,
+        ),
+    ] = None,
     cache: Annotated[
         bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
     ] = False,
@@ -107,13 +116,14 @@ def ask(
         from ..models.discover import resolve_pair
         from ..rlm import RLM
         from .display import make_display
-        from .inputs import read_context, source_names
+        from .inputs import read_answer_type, read_context, source_names
         from .pulling import shown_progress
 
         context, sources = read_context(files or ()), source_names(files or ())
         budget = Budget(usd=usd, tokens=tokens, calls=calls, seconds=seconds)
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")
+        wanted = read_answer_type(answer)
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
             root, sub = resolve_pair(_names(model), _names(sub_model), progress=progress)
         engine = RLM(
@@ -129,7 +139,8 @@ def ask(
         )
         display = make_display(quiet=quiet, show_code=show_code)
         try:
-            story = asyncio.run(follow(engine, engine.stream(question, context, sources=sources), display))
+            events = engine.stream(question, context, answer=wanted, sources=sources)
+            story = asyncio.run(follow(engine, events, display))
         finally:
             display.close()
             engine.close()

@@ -1,4 +1,4 @@
-"""The context of ``unspool ask``: files, or what is piped in.
+"""The context of ``unspool ask``: files, or what is piped in; and the type of its answer.
 
 Contract: the text of a file exactly as it is, line ends included; only a byte-order mark is taken off.
 One file is a str, several are a dict of name to text. What cannot be read is a
@@ -7,11 +7,15 @@ One file is a str, several are a dict of name to text. What cannot be read is a
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from ..answers import AnswerType
 from ..contexts.text import decode, read_file
-from ..errors import ContextError
+from ..errors import ConfigError, ContextError
+from ..type_names import read_type
 from .terminal import is_terminal
 
 STDIN = "-"
@@ -39,6 +43,29 @@ def source_names(files: Sequence[str]) -> tuple[str, ...]:
     """The files from which the same context can be read again; nothing for what was piped in."""
     names = tuple(dict.fromkeys(files))
     return () if STDIN in names else names
+
+
+def read_answer_type(given: str | None) -> object:
+    """The type that ``--answer`` names: a type of Python's, or what a file with a JSON schema says."""
+    if given is None:
+        return None
+    if not given.endswith(".json") and not Path(given).is_file():
+        try:
+            return read_type(given)
+        except ConfigError as error:
+            raise ConfigError(f"--answer: {error}") from None
+    try:
+        schema = json.loads(read_file(given))
+    except ContextError as error:
+        raise ConfigError(f"--answer: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--answer: {given} is no JSON: {error}") from None
+    if not isinstance(schema, dict):
+        raise ConfigError(
+            f"--answer: {given} holds no JSON schema: an object with type, properties, … is one"
+        )
+    AnswerType(schema)  # what is wrong with it is said before a model is looked for
+    return schema
 
 
 def _read(name: str) -> str:

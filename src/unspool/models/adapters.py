@@ -18,7 +18,7 @@ from ..types import Finish
 from .protocol import ModelReply, ModelRequest
 from .providers import COMPATIBLE, Provider
 from .replies import FINISH, Counts, code_of_call, normalised, split_thinking
-from .schemas import in_words, is_closed
+from .schemas import as_object, in_words, is_closed
 
 if TYPE_CHECKING:
     from lm15 import CacheConfig, Request, Response, Usage
@@ -245,9 +245,12 @@ def _sendable(text: str) -> str:
 
 def _response_format(provider: Provider, request: ModelRequest) -> dict[str, object] | None:
     """What makes the provider enforce the schema; None where it would not take it."""
-    if provider.dialect == "anthropic" and not is_closed(request.schema):
+    schema = request.schema or {}
+    if not provider.here:  # servers on this machine take any schema
+        schema = as_object(schema)
+    if provider.dialect == "anthropic" and not is_closed(schema):
         return None
-    return {"type": "json_schema", "name": "reply", "schema": dict(request.schema or {}), "strict": False}
+    return {"type": "json_schema", "name": "reply", "schema": dict(schema), "strict": False}
 
 
 def counts_of(usage: Usage) -> Counts:

@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..schema import VALUE
 from .protocol import Message
 
 
@@ -27,6 +28,24 @@ def is_closed(schema: object) -> bool:
     if isinstance(schema, Sequence) and not isinstance(schema, str | bytes):
         return all(is_closed(part) for part in schema)
     return True
+
+
+def as_object(schema: Mapping[str, object]) -> Mapping[str, object]:
+    """A schema that has an object at its root, as providers want it: other values in a field of one.
+
+    >>> as_object({"type": "integer"})["properties"]
+    {'value': {'type': 'integer'}}
+    """
+    if schema.get("type") == "object" or "$ref" in schema or "properties" in schema:
+        return schema
+    inner = {key: part for key, part in schema.items() if key not in ("$defs", "$schema")}
+    return {
+        "type": "object",
+        "properties": {VALUE: inner},
+        "required": [VALUE],
+        "additionalProperties": False,
+        **({"$defs": schema["$defs"]} if "$defs" in schema else {}),
+    }
 
 
 def in_words(messages: Sequence[Message], schema: Mapping[str, object]) -> tuple[Message, ...]:

@@ -72,7 +72,7 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         )
     if many and not number and not any(c.isdigit() for c in text):
         return "a number was asked, and this is none. Print the number, then submit it"
-    if many and value == 0:
+    if many and isinstance(value, int | float) and value == 0:
         return (
             "0 means that nothing matched: the text in the code is not as in the data. "
             "Copy it from a line that was shown, count again. If it is really 0, submit it again"

@@ -69,7 +69,7 @@ class NodeProcesses:
         self._control = FrameChannel(control, reader, self._on_frame, self._on_control_lost)
         self._orders = PacketChannel(orders, self._on_packet)
         values = [list(spec.tools), list(spec.imports), spec.seed]
-        self._control.send(pack("open", values, shown=spec.shown))
+        self._control.send(pack("open", values, shown=spec.shown, tables=spec.tables))
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 frame = await self._opened

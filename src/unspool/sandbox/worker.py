@@ -32,6 +32,7 @@ import datetime
 import decimal
 import enum
 import fcntl
+import importlib
 import io
 import itertools
 import json
@@ -902,41 +903,40 @@ _PROMPT = ("query", "question", "text", "message", "content", "input", "q", "ins
 _PROMPTS = ("queries", "questions", "texts", "messages", "inputs", "items", "prompt", "batch")
 _ITEMS = ("texts", "inputs", "prompts", "values", "data", "records", "sentences")
 _LABELS = ("categories", "classes", "options", "choices", "candidate_labels")
+_SCHEMA = ("format", "response_format", "response_model", "output_type", "answer", "type")
 _CONTEXT = ("text", "data", "document", "content")
 _CONTEXTS = ("context", "texts", "documents", "data")
-_NAMES_OF_TYPES: Mapping[object, str] = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    list: "array",
-    tuple: "array",
-    dict: "object",
-}
+
+
+def reach(name: str) -> types.ModuleType:
+    """A module of the package ``reach``: beside this file's folder, and in the sandbox loaded before."""
+    package = "unspool.reach" if __package__ else "reach"
+    return importlib.import_module(f"{package}.{name}")
 
 
 def _as_schema(schema: object) -> object:
-    """A JSON schema, from one or from a class that says the same."""
-    if schema is None or isinstance(schema, dict):
-        return schema
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is not None:
-        return pydantic.TypeAdapter(schema).json_schema()
-    if isinstance(schema, type) and schema in _NAMES_OF_TYPES:
-        return {"type": _NAMES_OF_TYPES[schema]}
-    if dataclasses.is_dataclass(schema):
-        types_of = {f.name: f.type for f in dataclasses.fields(schema)}
-        names = {t.__name__: name for t, name in _NAMES_OF_TYPES.items() if isinstance(t, type)}
-        properties = {
-            name: {"type": names[str(getattr(t, "__name__", t))]}
-            if str(getattr(t, "__name__", t)) in names
-            else {}
-            for name, t in types_of.items()
-        }
-        return {"type": "object", "properties": properties, "required": list(properties)}
-    raise TypeError(
-        'schema= takes a JSON schema, e.g. {"type": "integer"}, a type such as int, or a dataclass'
-    )
+    """A JSON schema, from one or from a type that says the same."""
+    return cast(object, reach("typed").schema_of(schema))
+
+
+def _as_wanted(schema: object, value: object) -> object:
+    """A reply that fits, as the type that was asked for."""
+    try:
+        return cast(object, reach("typed").made(schema, value))
+    except ValueError as error:
+        name = getattr(schema, "__name__", schema)
+        raise LLMError("schema", f"the reply makes no {name}: {error}") from None
+
+
+def _all_as_wanted(schema: object, values: object) -> object:
+    """The same for each item of a batch; one that cannot be made is a failed one."""
+    made: list[object] = []
+    for value in cast("list[object]", values):
+        try:
+            made.append(value if isinstance(value, FailedCall) else _as_wanted(schema, value))
+        except LLMError as error:
+            made.append(FailedCall(error.kind, error.message))
+    return made
 
 
 def _one_prompt(value: object, call: str, many: str) -> str:
@@ -1041,7 +1041,8 @@ class Functions:
 
     def _tool(self, name: str) -> Callable[..., object]:
         def tool(*args: object, **kwargs: object) -> object:
-            return self._call(name, *args, **kwargs)
+            given = self._repl.outgoing((args, kwargs))
+            return self._repl.calls.call(name, *cast("tuple[tuple[object, ...], dict[str, object]]", given))
 
         tool.__name__ = tool.__qualname__ = name
         return tool
@@ -1052,31 +1053,30 @@ class Functions:
         names = {
             "prompt": _PROMPT,
             "model": (),
-            "schema": ("format", "response_format"),
+            "schema": _SCHEMA,
             "images": ("image",),
         }
         given = bind("llm_query", usage, names, args, kwargs, positional=1)
         prompt = _one_prompt(given.get("prompt"), "llm_query", "llm_query_batched")
         more = {} if given.get("images") is None else {"images": given["images"]}
-        return self._call(
-            "llm_query", prompt, model=given.get("model"), schema=_as_schema(given.get("schema")), **more
-        )
+        schema = given.get("schema")
+        value = self._call("llm_query", prompt, model=given.get("model"), schema=_as_schema(schema), **more)
+        return _as_wanted(schema, value)
 
     def llm_query_batched(self, *args: object, **kwargs: object) -> object:
         """llm_query_batched(prompts, *, model=None, schema=None, on_error="item"): many calls at once."""
         usage = 'llm_query_batched(prompts, model=None, schema=None, on_error="item")'
-        names = {"prompts": _PROMPTS, "model": (), "schema": ("format", "response_format"), "on_error": ()}
+        names = {"prompts": _PROMPTS, "model": (), "schema": _SCHEMA, "on_error": ()}
         given = bind("llm_query_batched", usage, names, args, kwargs, positional=1)
         prompts = _prompts(given.get("prompts"), "llm_query_batched")
         if not prompts:
             return []
-        return self._call(
-            "llm_query_batched",
-            prompts,
-            model=given.get("model"),
-            schema=_as_schema(given.get("schema")),
-            on_error=given.get("on_error", "item"),
+        schema, on_error = given.get("schema"), given.get("on_error", "item")
+        model = given.get("model")
+        values = self._call(
+            "llm_query_batched", prompts, model=model, schema=_as_schema(schema), on_error=on_error
         )
+        return _all_as_wanted(schema, values)
 
     def classify(self, *args: object, **kwargs: object) -> object:
         """classify(items, labels, examples=None, *, model=None): the label of each item, by sub-calls.
@@ -1110,17 +1110,17 @@ class Functions:
     def rlm_query(self, *args: object, **kwargs: object) -> object:
         """rlm_query(query, context=None, *, schema=None): a child like you, over the context you give it."""
         usage = "rlm_query(query, context=None, schema=None)"
-        names = {"query": ("prompt", "question"), "context": _CONTEXT, "schema": ()}
+        names = {"query": ("prompt", "question"), "context": _CONTEXT, "schema": _SCHEMA}
         given = bind("rlm_query", usage, names, args, kwargs, positional=2)
         query = _one_prompt(given.get("query"), "rlm_query", "rlm_query_batched")
-        return self._call(
-            "rlm_query", query, context=given.get("context"), schema=_as_schema(given.get("schema"))
-        )
+        schema = given.get("schema")
+        value = self._call("rlm_query", query, context=given.get("context"), schema=_as_schema(schema))
+        return _as_wanted(schema, value)
 
     def rlm_query_batched(self, *args: object, **kwargs: object) -> object:
         """rlm_query_batched(queries, contexts=None, *, schema=None): several children at once."""
         usage = "rlm_query_batched(queries, contexts=None, schema=None)"
-        names = {"queries": ("prompts", "questions"), "contexts": _CONTEXTS, "schema": ()}
+        names = {"queries": ("prompts", "questions"), "contexts": _CONTEXTS, "schema": _SCHEMA}
         given = bind("rlm_query_batched", usage, names, args, kwargs, positional=2)
         queries = _prompts(given.get("queries"), "rlm_query_batched")
         contexts = given.get("contexts")
@@ -1132,9 +1132,9 @@ class Functions:
                 )
         if not queries:
             return []
-        return self._call(
-            "rlm_query_batched", queries, contexts=contexts, schema=_as_schema(given.get("schema"))
-        )
+        schema = given.get("schema")
+        values = self._call("rlm_query_batched", queries, contexts=contexts, schema=_as_schema(schema))
+        return _all_as_wanted(schema, values)
 
     def budget(self) -> object:
         """budget(): what is left of the run's limits, as a dict."""
@@ -1250,7 +1250,7 @@ class Functions:
         names = isinstance(value, str) and not named and len(value) < 100 and value.strip() in made
         self._call(
             "submit",
-            value,
+            self._repl.outgoing(value),
             printed=self._repl.screen.printed,
             variable=cast(str, value).strip() if names else None,
             via=via,
@@ -1460,9 +1460,11 @@ class Repl:
     """The namespace of one node and what runs cells in it."""
 
     def __init__(
-        self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str], reserve: Reserve
-    ) -> None:
+        self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str], reserve: Reserve,
+        tables: bool = False,
+    ) -> None:  # fmt: skip
         self.screen = screen
+        self._tables = tables
         self.context = context
         self.reserve = reserve
         self.interrupts = Interrupts()
@@ -1492,6 +1494,10 @@ class Repl:
                 exec(compile(line, "<imports>", "exec", dont_inherit=True), self.namespace)
             except Exception as error:
                 self.note(f"{line!r} did not work here: {type(error).__name__}: {error}")
+
+    def outgoing(self, value: object) -> object:
+        """A value on its way to the host, its DataFrames told apart where they are wanted as such."""
+        return reach("dataframes").told(value) if self._tables else value
 
     def note(self, text: str) -> None:
         if len(self.notes) < 30 and text not in self.notes:
@@ -1621,7 +1627,9 @@ class Repl:
                 )
                 return
             self.calls.call(
-                "submit", (content,), {"printed": self.screen.printed, "variable": None, "via": "answer"}
+                "submit",
+                (self.outgoing(content),),
+                {"printed": self.screen.printed, "variable": None, "via": "answer"},
             )
         except Submitted:
             pass
@@ -1746,7 +1754,8 @@ class Worker:
         reserve = Reserve()
         reserve.take()
         try:
-            self._repl = Repl(screen, load(), tools, imports, reserve)
+            tables = frame.fields.get("tables") is True
+            self._repl = Repl(screen, load(), tools, imports, reserve, tables)
         except Exception as error:
             reserve.drop()
             context = isinstance(error, ContextLost)

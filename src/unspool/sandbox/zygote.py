@@ -36,7 +36,13 @@ else:  # executed as a file: its siblings are not a package here
     import linux
     import worker
 
-    del sys.path[0]
+    # The folder of reach has modules named as the standard library's: it comes last.
+    sys.path[0:1] = []
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    import reach.dataframes
+    import reach.typed  # noqa: F401
+
+    del sys.path[-1]
 
 WARM = """
 __future__ abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath collections
