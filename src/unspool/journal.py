@@ -8,8 +8,9 @@ run. ``read`` gives a run's events in order, as far as they were appended. ``run
 :class:`Journal` keeps a folder per run, named by its id: ``events.jsonl``, one event a line, only ever
 appended to, and ``values/HASH``, the long texts. Every event is handed to the system before the run goes
 on: of a killed process at most the event that was being written is lost, and a half-written line is cut
-off when the run is resumed. While a process writes a run, it holds a lock on it. Where the disk is full,
-a small reserve takes what is under way, and :class:`unspool.errors.JournalError` ends the run.
+off when the run is resumed. About once a second all of it is put on the disk itself (:mod:`.durable`).
+While a process writes a run, it holds a lock on it. Where the disk is full, a small reserve takes what is
+under way, and :class:`unspool.errors.JournalError` ends the run.
 
 The double for tests, and for keeping events in memory, is :class:`unspool.testing.MemoryStore`.
 
@@ -36,6 +37,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from .durable import Syncer
 from .errors import JournalError
 from .event_lines import decode, encode
 from .events import Event
@@ -161,10 +163,12 @@ class _Open:
         self._full: OSError | None = None
         self._fd = -1
         self._size = 0
+        self._syncer: Syncer | None = None
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._fd = self._locked()
             self._reserve()
+            self._syncer = Syncer(self._fd)
         except OSError as error:
             self.close()
             raise self._error(error) from None
@@ -201,6 +205,8 @@ class _Open:
             line = _hidden(encode(event, self._keep), self._secrets) + b"\n"
             self._write(self._fd, line, self._size)
             self._size += len(line)
+            if self._syncer is not None:
+                self._syncer.wrote()
         except OSError as error:
             raise self._error(error) from None
         if self._full is not None:
@@ -227,7 +233,7 @@ class _Open:
         if key in self._known:
             return key
         place = self._path / VALUES / key
-        if not place.exists():
+        if not _is_whole(place, len(data)):
             place.parent.mkdir(exist_ok=True, mode=0o700)
             part = place.with_suffix(".part")
             fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -236,6 +242,8 @@ class _Open:
             finally:
                 os.close(fd)
             part.rename(place)
+            if self._syncer is not None:
+                self._syncer.value(place)
         self._known.add(key)
         return key
 
@@ -248,9 +256,20 @@ class _Open:
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
+            fcntl.flock(fd, fcntl.LOCK_UN)  # what is still being put on the disk holds it open
+            if self._syncer is not None:
+                self._syncer.close()
             os.close(fd)
         with contextlib.suppress(OSError):  # a read-only disk: the reserve is what gc removes
             os.unlink(self._path / RESERVE)
+
+
+def _is_whole(path: Path, size: int) -> bool:
+    """Whether a value is there: after a power cut a file may have its name and nothing in it."""
+    try:
+        return path.stat().st_size == size
+    except FileNotFoundError:
+        return False
 
 
 def _secrets(environment: Mapping[str, str]) -> tuple[bytes, ...]:
@@ -302,9 +321,12 @@ def _events(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
         if not key.isalnum():
             raise JournalError(f"{path}: {key[:80]!r} is no hash")
         try:
-            return (path / VALUES / key).read_bytes().decode("utf-8", "surrogatepass")
+            data = (path / VALUES / key).read_bytes()
         except OSError as error:
             raise JournalError(f"{path}: the value {key} cannot be read: {error.strerror}") from None
+        if hashlib.sha256(data).hexdigest() != key:
+            raise JournalError(f"{path / VALUES / key} is damaged: it is not what was put away there")
+        return data.decode("utf-8", "surrogatepass")
 
     for number, line in enumerate(lines, 1):
         try:

@@ -180,6 +180,27 @@ def test_a_profile_that_looks_first_does_not_pay_for_its_look() -> None:
         assert sum(script.asked().values()) == sum(once.values()) - paid(events[:after])
 
 
+RANDOM = """
+import random, secrets, uuid, tempfile
+import numpy
+print(len(context), uuid.uuid4(), secrets.token_hex(8), random.Random().random(), random.SystemRandom().random())
+print(numpy.random.default_rng().integers(10**9), numpy.random.SeedSequence().entropy)
+random.seed()
+print(random.random(), next(tempfile._get_candidate_names()))
+"""
+
+
+def test_random_numbers_without_a_seed_are_the_same_again_and_others_in_another_run() -> None:
+    store = MemoryStore()
+    seen = []
+    for _ in range(2):
+        run = RLM(ScriptedModel([py(RANDOM), ModelError("bad_request", "down")]), store=store).run("q", "c")
+        seen.append(run.trace.turns[0].cells[0].output)
+        again = RLM(ScriptedModel([py("submit(1)")]), store=store).resume(run.id, "c")
+        assert (again.status, again.answer) == ("answered", 1)
+    assert seen[0] != seen[1]
+
+
 def test_an_answered_run_is_returned_as_it_is() -> None:
     script = Script(LONG, CHILD)
     expected, events = script.whole()

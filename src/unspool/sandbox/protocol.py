@@ -65,7 +65,7 @@ class ReplSpec:
 
     ``shown`` is the number of characters of a cell's output that are kept (about two thirds from
     its head, the rest from its tail). ``memory`` is in bytes; ``None`` is half of what is free.
-    ``seed`` is of the random numbers (``random``, the legacy ones of numpy); ``None`` is another each time.
+    ``seed`` is of the random numbers, the system's too; ``None`` is another each time.
     ``tables``: what code submits and gives to tools tells DataFrames apart (see
     :mod:`unspool.reach.dataframes`); without it they are lists of records.
     """

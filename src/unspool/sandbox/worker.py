@@ -1706,9 +1706,18 @@ def rehearse() -> None:
 
 
 def reseed(seed: int) -> None:
-    """A node that is resumed draws the same random numbers again."""
+    """A node that is resumed draws the same random numbers again, the system's too: ``uuid4`` and numpy's
+    ``default_rng()`` begin with those. Nothing here has to be kept from guessing them."""
     import random  # the zygote has it, in a way that keeps a seed through forks
 
+    system, plain = random.Random(~seed), random.Random.seed
+    os.urandom = random._urandom = system.randbytes  # type: ignore[attr-defined]
+
+    def seeded(self: random.Random, a: object = None, version: int = 2) -> None:
+        plain(self, system.getrandbits(256) if a is None else a, version)  # type: ignore[arg-type]
+
+    random.Random.seed = seeded  # type: ignore[method-assign]
+    random.seed = random._inst.seed
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
