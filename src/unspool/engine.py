@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Literal
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .cache import ReplyCache
-from .contexts import describe
 from .contexts.identity import hash_of
+from .contexts.looking import looked
+from .contexts.sources import names_of, sources_in, with_sources
 from .ending import to_the_end
 from .engine_models import EngineModels, Models
 from .errors import ConfigError, JournalError
@@ -109,7 +110,9 @@ class Engine:
         models = await self._models.ready(priced=settings.budget.usd is not None)
         log = EventLog(new_id())
         scope = self._scope(models, log, asker, Replay())
-        told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
+        paths = () if sources else names_of(context)
+        given = await asyncio.to_thread(with_sources, context)
+        context, told = await looked(given, scope.sandbox, head=scope.profile.head, tail=scope.profile.tail)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
         started = RunStarted(
             run=log.run,
@@ -120,9 +123,10 @@ class Engine:
             context=told,
             settings={**settings.told(), "answer": wanted.kept},
             context_hash=await hash_of(context) if settings.store is not None else None,
-            sources=tuple(sources),
-            folder=os.getcwd() if sources else "",
-            kept=context if settings.keep_context else None,
+            sources=tuple(sources) or paths,
+            folder=os.getcwd() if sources or paths else "",
+            kept=context if settings.keep_context and not any(sources_in(context)) else None,
+            paths=bool(paths),
         )
         with kept(settings.store, log.run):
             self._listen(scope, asker.listener)
@@ -149,15 +153,16 @@ class Engine:
             if wanted.wanted is None:
                 wanted = AnswerType.kept_as(past.started.settings.get("answer"))
             models = await self._models.ready(priced=settings.budget.usd is not None)
-            context = await asyncio.to_thread(past.context, context)
+            given = await asyncio.to_thread(past.context, context)
             replay = Replay(past.events, go_on=diverged == "continue")
             log = EventLog(run, past=past.events, known=replay.knows)
             scope = self._scope(models, log, asker, replay)
+            head, tail = scope.profile.head, scope.profile.tail
+            context, told = await looked(given, scope.sandbox, head=head, tail=tail)
             names = scope.root.info.name, scope.sub.info.name, scope.profile.name
             past.check(await hash_of(context), *names)
             meter = Meter(settings.budget)
             meter.restore(past.replies, past.reused, past.calls, past.seconds)
-            told = describe(context, head=scope.profile.head, tail=scope.profile.tail)
             task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
             for event in past.events:
                 if not isinstance(event, RunEnded):  # it goes on

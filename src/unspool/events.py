@@ -62,6 +62,7 @@ class RunStarted(Event):
     sources: tuple[str, ...] = ()  # the files that the context was read from, as they were named
     folder: str = ""  # the working folder, where the names of files start
     kept: object = None  # the context itself, where that was asked for
+    paths: bool = False  # the context was given as these paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

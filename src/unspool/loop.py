@@ -25,6 +25,7 @@ from . import events as ev
 from ._runtime import alone, both
 from .budget import OverBudget
 from .cells import Cell, Found, find_cells
+from .contexts.sources import sources_in
 from .drafts import hand_over_draft
 from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError
 from .journal import without_secrets
@@ -191,6 +192,7 @@ class NodeLoop:
                 seed=_seed(self.scope.log.run, self.task.node),
                 shown=self.profile.shown,
                 tables=self.task.answer.tables or self.scope.tools.tables,
+                files=any(sources_in(self.task.context)),
             )
             self.repl = await self.scope.sandbox.open(spec, self.api)
         return self.repl

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from . import events as ev
 from .answers import AnswerType
 from .budget import Budget, Meter
-from .contexts import describe
+from .contexts.grants import OPEN, Grants
 from .contexts.identity import context_hash
-from .errors import ConfigError, HostCallError
+from .contexts.looking import looked
+from .contexts.sources import sources_in
+from .errors import ConfigError, ContextError, HostCallError
 from .event_lines import is_exact
 from .request_key import SIZE
 from .sandbox.protocol import HostCall, HostReply
@@ -44,6 +46,7 @@ class ReplApi:
         self.printed = False
         self._subs = SubCalls(scope, task, self.place)
         self.answers = Submissions(scope, task, self.place)
+        self._grants = Grants(task.context)
 
     @property
     def looked(self) -> bool:
@@ -83,6 +86,8 @@ class ReplApi:
                 return HostReply(await self._remembered(call, self._budget))
             case "submit":
                 return self._submit(call)
+            case name if name == OPEN:  # not journalled: it is opened again when the run is resumed
+                return await self._grants.open(call)
             case name if name == DRAFT:
                 self.answers.keep_draft(call)
                 return HostReply()
@@ -150,8 +155,13 @@ class ReplApi:
         return max(0, self._scope.limits.max_depth - self._task.depth)
 
     async def _child(self, query: object, context: object, schema: object) -> object:
-        question = as_text(query)
+        question, context = as_text(query), self._grants.resolve(context)
         if self._depth_left() == 0:
+            if any(sources_in(context)):
+                raise HostCallError(
+                    "ValueError", "rlm_query: no depth is left, so a sub-call would answer, and that takes "
+                    "text: give a slice, text[a:b], or use llm_query on pieces"
+                )  # fmt: skip
             self._note("rlm_query: no depth is left, so a sub-call answered (llm_query on query and context)")
             text = question if context is None else f"{question}\n\n{as_text(context)}"
             return await self._subs.query(text, None, schema)
@@ -165,8 +175,7 @@ class ReplApi:
                 "for what has to be known first, or give a part of the context",
             )
         self._children += 1
-        profile = self._scope.profile
-        told = describe(context, head=profile.head, tail=profile.tail)
+        context, told = await self._described(context)
         past = self._scope.replay.child(self._task.node, self.place.cell, question, told)
         name, outcome = past or (f"{self._task.node}.{next(self._names)}", None)
         if outcome is None:
@@ -188,6 +197,14 @@ class ReplApi:
                 "LLMError", f"the child ended {outcome.status}: {outcome.reason}", failure="child"
             )
         return outcome.answer
+
+    async def _described(self, context: object) -> tuple[object, str]:
+        """The context of a child and its description; what is in files is looked at."""
+        profile = self._scope.profile
+        try:
+            return await looked(context, self._scope.sandbox, head=profile.head, tail=profile.tail)
+        except ContextError as error:
+            raise HostCallError("ValueError", f"rlm_query: {error}") from None
 
     async def _children_batch(self, call: HostCall) -> list[object]:
         queries = as_items(call.args[0])

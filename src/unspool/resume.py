@@ -7,13 +7,14 @@ one, :class:`ConfigError` for other models.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from .answers import AnswerType
 from .budget import Reply
-from .contexts import read_file
+from .contexts.named import read_names
+from .contexts.sources import with_sources
 from .errors import ConfigError, ContextError, JournalError
 from .events import CallEnded, CallStarted, Event, ModelReplied, RunEnded, RunResumed, RunStarted
 
@@ -50,7 +51,7 @@ class Past:
         """The context: as given, else as it was kept, else from the files it came from."""
         started = self.started
         if given is not None:
-            return given
+            return with_sources(given)
         if started.kept is not None:
             return started.kept
         if not started.sources:
@@ -58,8 +59,11 @@ class Past:
                 "the context of this run was not kept and came from no file: give it again, "
                 "resume(id, context), or pipe it in again"
             )
-        texts = {name: read_file(os.path.join(started.folder, name)) for name in started.sources}
-        return next(iter(texts.values())) if len(texts) == 1 else texts
+        if started.paths:
+            paths: object = {name: Path(name) for name in started.sources}
+            paths = Path(started.sources[0]) if len(started.sources) == 1 else paths
+            return with_sources(paths, started.folder)
+        return with_sources(read_names(started.sources, started.folder), started.folder)
 
     def check(self, context_hash: str | None, root: str, sub: str, profile: str) -> None:
         """Refuses another context, and other models, than the run had."""

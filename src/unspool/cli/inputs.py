@@ -1,7 +1,8 @@
 """The context of ``unspool ask``: files, or what is piped in; and the type of its answer.
 
-Contract: the text of a file exactly as it is, line ends included; only a byte-order mark is taken off.
-One file is a str, several are a dict of name to text. What cannot be read is a
+Contract: the text of a small file exactly as it is, line ends included; only a byte-order mark is taken off.
+Large files, folders, globs, archives, tables and databases are a :class:`~pathlib.Path`, read where they lie
+(:mod:`unspool.contexts.named`). Several inputs are a dict by name. What cannot be read is a
 :class:`unspool.errors.ContextError` that names it and says what to do.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..answers import AnswerType
+from ..contexts.named import read_name
 from ..contexts.text import decode, read_file
 from ..errors import ConfigError, ContextError
 from ..type_names import read_type
@@ -22,7 +24,7 @@ STDIN = "-"
 _STDIN_NAME = "standard input"
 
 
-def read_context(files: Sequence[str]) -> str | dict[str, str]:
+def read_context(files: Sequence[str]) -> str | Path | dict[str, str | Path]:
     """The context that the arguments name; without any, what is piped in."""
     if not files:
         if sys.stdin is None or is_terminal(sys.stdin):
@@ -31,7 +33,9 @@ def read_context(files: Sequence[str]) -> str | dict[str, str]:
                 "(some-command | unspool ask QUESTION)."
             )
         files = (STDIN,)
-    texts = {("stdin" if name == STDIN else name): _read(name) for name in dict.fromkeys(files)}
+    texts: dict[str, str | Path] = {
+        ("stdin" if name == STDIN else name): _read(name) for name in dict.fromkeys(files)
+    }
     if not any(texts.values()):
         names = _STDIN_NAME if files[0] == STDIN and len(texts) == 1 else ", ".join(texts)
         empty = "is empty" if len(texts) == 1 else "are all empty"
@@ -68,9 +72,9 @@ def read_answer_type(given: str | None) -> object:
     return schema
 
 
-def _read(name: str) -> str:
+def _read(name: str) -> str | Path:
     if name != STDIN:
-        return read_file(name)
+        return read_name(name)
     if sys.stdin is None:
         raise ContextError(f"{_STDIN_NAME} is closed: pipe text in, or name a file.")
     return decode(sys.stdin.buffer.read(), _STDIN_NAME)

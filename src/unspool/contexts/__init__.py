@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from .data import describe_mapping, describe_other, describe_sequence
+from .sources import Source, told
 from .text import describe_text, read_file
 
 __all__ = ["describe", "read_file"]
@@ -25,6 +26,8 @@ def describe(value: object, *, head: int = 600, tail: int = 300) -> str:
     """``value`` in words, with at most ``head`` + ``tail`` characters of it."""
     if isinstance(value, str):
         return describe_text(value, head, tail)
+    if isinstance(value, Source):
+        return told(value)
     if isinstance(value, Mapping):
         return describe_mapping(value, head + tail)
     if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray):

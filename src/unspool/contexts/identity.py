@@ -20,6 +20,9 @@ import hashlib
 import sys
 from collections.abc import Iterable, Mapping
 
+from .fingerprint import parts_of
+from .sources import Source
+
 _PART = 1 << 20  # characters of a text that are encoded at a time
 _PLAIN = (int, float, complex, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
 
@@ -59,6 +62,8 @@ def _hash(value: object, depth: int) -> bytes:
         return _digest("tuple" if isinstance(value, tuple) else "list", (_hash(v, depth + 1) for v in value))
     if isinstance(value, set | frozenset):
         return _digest("set", sorted(_hash(item, depth + 1) for item in value))
+    if isinstance(value, Source):
+        return _digest("source", parts_of(value))
     return _record(value, depth)
 
 

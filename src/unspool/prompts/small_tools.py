@@ -147,10 +147,13 @@ def is_prose(data: Sequence[str]) -> bool:
     return sum(map(len, words)) >= 2 * len(data) <= 2 * len(shared) and usual <= 1
 
 
-def lines_of(data: object) -> list[str]:
+def lines_of(data: object) -> Sequence[str]:
     """The lines of a text, of the texts of a list or a mapping; other items as text, one line each."""
     if isinstance(data, str):
         return data.splitlines()
+    if (lines_in_file := getattr(type(data), "lines", None)) is not None:  # which a cell alone can read
+        some: Sequence[str] = lines_in_file(data, 1, MOST_LINES + 1)
+        return some
     if isinstance(data, dict):
         data = list(data.values())
     if not isinstance(data, list | tuple):

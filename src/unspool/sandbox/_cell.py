@@ -281,9 +281,11 @@ class CellRun:
             self._channel.hold(True)
 
     async def _serve(self, number: int, call: HostCall) -> None:
+        fds: tuple[int, ...] = ()
         try:
             reply = await self._on_call(call)
-            data = _reply(reply.value, number, reply.end)
+            fds = reply.fds
+            data = _reply(reply.value, number, reply.end, len(fds))
             if reply.end:
                 self.end.accepted = True
                 self._ending_at = self._loop.time() + ENDING
@@ -298,7 +300,7 @@ class CellRun:
             data = pack("error", ["the host failed"], id=number, type="LLMError", failure="cancelled")
         finally:
             self._call_ends(number)
-        self._channel.send(data)
+        self._channel.send(data, fds)
 
     def _call_ends(self, number: int) -> None:
         if len(self._tasks) == MAX_CALLS and not self._over:
@@ -309,11 +311,11 @@ class CellRun:
             self._notify()
 
 
-def _reply(value: object, number: int, end: bool) -> bytes:
+def _reply(value: object, number: int, end: bool, fds: int) -> bytes:
     """A reply; what is not plain data goes as a pickle: the worker may trust the host."""
     failed = (FailedCall, WorkersFailedCall)
     try:
-        return pack("reply", [value], id=number, end=end, failed=failed, plain=True)
+        return pack("reply", [value], id=number, end=end, fds=fds, failed=failed, plain=True)
     except TypeError:
         pass
     try:

@@ -9,6 +9,7 @@ that a worker that does not read cannot make the host grow. ``close`` may be cal
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -35,7 +36,7 @@ class FrameChannel:
         self._reader = reader
         self._on_frame = on_frame
         self._on_lost = on_lost
-        self._out: deque[memoryview] = deque()
+        self._out: deque[tuple[memoryview, tuple[int, ...]]] = deque()
         self._waiting = 0
         self._reading = False
         self._held = False
@@ -43,26 +44,32 @@ class FrameChannel:
         self._update()
 
     def send(self, data: bytes, fds: tuple[int, ...] = ()) -> None:
-        """``fds`` go only with a small frame, on a channel on which nothing waits."""
+        """``fds`` arrive with the frame, and are closed here in any case."""
         if not self.open:
+            _close(fds)
             return
         view = memoryview(data)
         if not self._out:
             try:
-                sent = socket.send_fds(self._sock, [view], fds) if fds else self._sock.send(view)
-                view = view[sent:]
+                view, fds = self._send_some(view, fds)
             except BlockingIOError:
-                if fds:
-                    self._lose("the worker does not read")
+                pass
             except OSError as error:
+                _close(fds)
                 self._lose(f"the worker is gone ({error.strerror})")
                 return
             if not view:
                 return
             self._loop.add_writer(self._sock, self._write)
-        self._out.append(view)
+        self._out.append((view, fds))
         self._waiting += len(view)
         self._update()
+
+    def _send_some(self, view: memoryview, fds: tuple[int, ...]) -> tuple[memoryview, tuple[int, ...]]:
+        """What is left of it. Descriptors go with the first byte."""
+        sent = socket.send_fds(self._sock, [view], fds) if fds else self._sock.send(view)
+        _close(fds)
+        return view[sent:], ()
 
     def hold(self, held: bool) -> None:
         """Takes no frame while held; those that have arrived already wait, too."""
@@ -76,6 +83,8 @@ class FrameChannel:
             self.open = False
             self._update()
             self._loop.remove_writer(self._sock)
+            for _, fds in self._out:
+                _close(fds)
             self._out.clear()
             self._sock.close()
 
@@ -90,10 +99,10 @@ class FrameChannel:
     def _write(self) -> None:
         try:
             while self._out:
-                sent = self._sock.send(self._out[0])
-                self._waiting -= sent
-                if sent < len(self._out[0]):
-                    self._out[0] = self._out[0][sent:]
+                view, fds = self._out[0]
+                rest = self._out[0] = self._send_some(view, fds)
+                self._waiting -= len(view) - len(rest[0])
+                if rest[0]:
                     break
                 self._out.popleft()
         except BlockingIOError:
@@ -128,6 +137,11 @@ class FrameChannel:
     def _lose(self, reason: str) -> None:
         self.close()
         self._on_lost(reason)
+
+
+def _close(fds: tuple[int, ...]) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 class PacketChannel:

@@ -88,6 +88,8 @@ class _Loader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> object:
         if module == HOME:
             return globals()[name]
+        if module.startswith("unspool.reach"):  # it is loaded here under a name of its own
+            module = module.removeprefix("unspool.")
         try:
             return super().find_class(module, name)
         except (ImportError, AttributeError) as error:

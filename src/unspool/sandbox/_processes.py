@@ -93,7 +93,7 @@ class NodeProcesses:
 
     def start_cell(self, number: int, channel: socket.socket) -> None:
         assert self._control is not None
-        self._control.send(pack("cell", n=number), (channel.fileno(),))
+        self._control.send(pack("cell", n=number), (os.dup(channel.fileno()),))
 
     def order(self, kind: str, number: int) -> None:
         """``I`` interrupts a cell, ``K`` kills it."""

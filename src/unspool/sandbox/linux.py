@@ -79,6 +79,7 @@ class State:
     own_pids: bool = False  # this process came from fork_node into a pid namespace of its own
     # Made once in the zygote, for all workers:
     program: bytes = b""  # the seccomp filter
+    frozen: bytes = b""  # the same for workers that get descriptors of files outside
     ruleset: int = -1  # a Landlock ruleset for workers that may read all of ``readable``
     readable: frozenset[str] = frozenset()
 
@@ -125,7 +126,7 @@ def enter(read_only: Sequence[str], allow_namespaces: bool = True, max_abi: int 
     uid, uid_reason = _identity.for_workers(readable)
     if why:
         program = _seccomp.build(signals=abi >= 6, metadata=False)
-        _state = State("landlock", why, abi, tuple(base), uid, uid_reason, program=program)
+        _state = State("landlock", why, abi, tuple(base), uid, uid_reason, program=program, frozen=program)
         return _state.tier
     # A rule on the parent of the mount point is good for what any keeper will mount there.
     ruleset = _landlock.ruleset(
@@ -133,7 +134,8 @@ def enter(read_only: Sequence[str], allow_namespaces: bool = True, max_abi: int 
     )
     program = _seccomp.build(signals=True, metadata=True)
     _state = State("namespaces", "", abi, tuple(base), uid, uid_reason, scratch,
-                   program=program, ruleset=ruleset, readable=frozenset(readable))  # fmt: skip
+                   program=program, frozen=_seccomp.build(signals=True, metadata=False),
+                   ruleset=ruleset, readable=frozenset(readable))  # fmt: skip
     return _state.tier
 
 
@@ -207,6 +209,7 @@ class Confined:
     """A worker that is confined and not sealed yet."""
 
     program: bytes  # the seccomp filter
+    frozen: bytes  # the same, with no mode and no time to change
     size: tuple[int, int]  # its address space and data in bytes
 
 
@@ -219,9 +222,10 @@ def confine_worker(*, scratch: str, read_only: Sequence[str]) -> Confined:
     now = state()
     # Before the identity goes: root may open what the worker itself may not yet, or not any more.
     ruleset = _ruleset(now, scratch, read_only)
-    program = now.program
-    if now.tier == "namespaces" and not now.own_pids and now.abi < 6:
-        program = _seccomp.build(signals=False, metadata=True)  # siblings are in sight
+    program, frozen = now.program, now.frozen
+    if now.tier == "namespaces" and not now.own_pids and now.abi < 6:  # siblings are in sight
+        program = _seccomp.build(signals=False, metadata=True)
+        frozen = _seccomp.build(signals=False, metadata=False)
     size = _sizes()
     owner = os.stat(scratch)
     os.chdir(scratch)
@@ -243,17 +247,21 @@ def confine_worker(*, scratch: str, read_only: Sequence[str]) -> Confined:
     _die_with_parent()
     _syscalls.prctl(_SET_NO_NEW_PRIVS, 1)
     _landlock.restrict(ruleset)
-    return Confined(program, size)
+    return Confined(program, frozen, size)
 
 
-def seal_worker(confined: Confined, *, memory: int, mapped: int, copied: int = 0) -> None:
+def seal_worker(
+    confined: Confined, *, memory: int, mapped: int, copied: int = 0, files: bool = False
+) -> None:
     """The rest; from here on it may run model-written code.
 
     ``memory``: how much more than when it was confined it may allocate; ``mapped``: bytes of context
     that it maps beside that; ``copied``: those of them that it maps to write to, each page a copy then.
+    ``files``: it will be handed descriptors of files outside; their modes and times could be changed
+    through them, which no mount guards: so those calls are refused.
     """
     _limit(state(), memory, mapped, copied, confined.size)
-    _seccomp.install(confined.program)
+    _seccomp.install(confined.frozen if files else confined.program)
 
 
 def _ruleset(now: State, scratch: str, read_only: Sequence[str]) -> int:

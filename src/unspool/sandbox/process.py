@@ -138,6 +138,7 @@ class ProcessRepl:
             "context": handed.layout,
             "start": handed.start,
             "length": handed.length,
+            "files": self._spec.files,
         }
         node = NodeProcesses()
         zygote = _launch.zygote(self._sandbox.kind)

@@ -26,6 +26,8 @@ Host calls by name (arguments already normalised by the worker, aliases resolved
                        far), variable (str | None: the text names a variable of that name),
                        via (str: the alias used) → HostReply(end=True), or AnswerRefused
 ``draft``              args (name, value): the best draft, asked for by the engine
+``_unspool_open``      args (source, numbers of its files) → for each ``None`` or why not, and
+                       their descriptors; asked by the REPL itself
 any tool's name        args, kwargs as the code gave them
 =====================  ==========================================================================
 """
@@ -50,10 +52,14 @@ class HostCall:
 
 @dataclass(frozen=True, slots=True)
 class HostReply:
-    """The host's reply. ``end`` ends the cell at once (an accepted answer)."""
+    """The host's reply. ``end`` ends the cell at once (an accepted answer).
+
+    ``fds`` go with it, 64 at most; whoever sends the reply closes them.
+    """
 
     value: object = None
     end: bool = False
+    fds: tuple[int, ...] = ()
 
 
 OnCall = Callable[[HostCall], Awaitable[HostReply]]
@@ -68,6 +74,7 @@ class ReplSpec:
     ``seed`` is of the random numbers, the system's too; ``None`` is another each time.
     ``tables``: what code submits and gives to tools tells DataFrames apart (see
     :mod:`unspool.reach.dataframes`); without it they are lists of records.
+    ``files``: descriptors of the user's files will be handed to it.
     """
 
     context: object
@@ -77,6 +84,7 @@ class ReplSpec:
     shown: int = 8_000
     seed: int | None = None
     tables: bool = False
+    files: bool = False
 
 
 @dataclass(frozen=True, slots=True)

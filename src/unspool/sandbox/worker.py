@@ -120,6 +120,17 @@ class FailedCall:
         return f"FailedCall({self.kind}: {self.message})"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reference:
+    """A text in a file, for the host: which file of which source, the bytes, the number of the first line."""
+
+    source: str
+    number: int
+    start: int
+    stop: int
+    line: int
+
+
 class _Failed(Protocol):
     kind: str
     message: str
@@ -145,8 +156,22 @@ def _column(series: _Series) -> list[object]:
     return [None if missing else cell for cell, missing in zip(cells, series.isna(), strict=True)]
 
 
+def _part_of(value: object) -> tuple[object, ...] | None:
+    """What is in a file, by reference: see :mod:`unspool.reach`."""
+    refer = getattr(type(value), "__unspool_part__", None)
+    return None if refer is None else refer(value)
+
+
+def in_full(value: object) -> object:
+    """A text in a file as a ``str``, where it is small; raises with what to do where it is not."""
+    read = getattr(type(value), "__unspool_text__", None)
+    return value if read is None else read(value)
+
+
 def _unpack_once(value: object) -> object:
     """Values of known libraries and classes as plain data; ``NotImplemented`` for all others."""
+    if hasattr(type(value), "__unspool_text__"):
+        return in_full(value)
     if isinstance(value, enum.Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -201,8 +226,11 @@ def _unpack_once(value: object) -> object:
 class Encoder:
     """Values to JSON and segments. Raises ``TypeError`` with what to do for anything that is not data."""
 
-    def __init__(self, failed: tuple[type, ...] = (FailedCall,), *, plain: bool = False) -> None:
+    def __init__(
+        self, failed: tuple[type, ...] = (FailedCall,), *, plain: bool = False, parts: bool = False
+    ) -> None:
         self._plain = plain  # refuse what would arrive as something else
+        self._parts = parts  # what is in files goes as a reference
         self.segments: list[bytes] = []
         self.size = 0
         self._items = 0
@@ -298,6 +326,8 @@ class Encoder:
                 return _finite(float.__float__(value))
         if isinstance(value, bytes | bytearray | memoryview):
             return self._segment("b", bytes(value))
+        if self._parts and (part := _part_of(value)) is not None:
+            return {"r": list(part)}
         simple = NotImplemented if self._plain else _unpack_once(value)
         if simple is not NotImplemented:
             if depth >= MAX_DEPTH:
@@ -363,10 +393,11 @@ def pack(
     *,
     failed: tuple[type, ...] = (FailedCall,),
     plain: bool = False,
+    parts: bool = False,
     **fields: object,
 ) -> bytes:
     """One frame. ``fields`` are small JSON values, ``values`` any plain data."""
-    encoder = Encoder(failed, plain=plain)
+    encoder = Encoder(failed, plain=plain, parts=parts)
     encoded = [encoder.value(value) for value in values]
     header = {**fields, "t": kind, "v": encoded, "s": [len(segment) for segment in encoder.segments]}
     text = _to_json(header).encode()
@@ -445,6 +476,14 @@ class Decoder:
             if type(text) is not str:
                 raise ProtocolError("a failed call is malformed")
             return self._failed(kind, text)
+        if tag == "r":
+            if type(inner) is not list or len(inner) != 5 or not all(
+                type(part) is int and -1 <= part < 1 << 62 for part in inner[1:]
+            ):  # fmt: skip
+                raise ProtocolError("a reference is malformed")
+            if type(inner[0]) is not str or len(inner[0]) > 64:
+                raise ProtocolError("a reference is malformed")
+            return Reference(*inner)
         if tag == "td":
             days, seconds, micros = cast("list[int]", _strings(inner, 3, int))
             return datetime.timedelta(days, seconds, micros)
@@ -727,6 +766,9 @@ def leave(code: object = None) -> NoReturn:
 # ----------------------------------------------------------------------------------------- calls
 
 
+OPEN = "_unspool_open"  # asks the host for descriptors; no function of the REPL
+
+
 class Submitted(BaseException):
     """The answer was accepted: the cell ends here."""
 
@@ -797,6 +839,8 @@ class Calls:
         self._sending = threading.Lock()
         self._changed = threading.Condition()
         self._replies: dict[int, Frame] = {}
+        self._arrived: deque[list[int]] = deque()  # descriptors, by the frames that they came with
+        self._granted: dict[int, list[int]] = {}
         self._reader: int | None = None
         self._frames = FrameReader(max_body=1 << 33, max_header=1 << 31)
         self._poll = select.poll()
@@ -805,6 +849,12 @@ class Calls:
         self.over = False
 
     def call(self, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        return self.call_for(name, args, kwargs)[0]
+
+    def call_for(
+        self, name: str, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[object, list[int]]:
+        """The value of a call, and the descriptors that came with it."""
         if os.getpid() != self._pid:
             raise RuntimeError(
                 f"{name}() works only in the REPL's own process; use threads for concurrent calls"
@@ -812,8 +862,11 @@ class Calls:
         if self.over:
             raise Submitted
         number = next(self._ids)
-        self.send(pack("call", [*args, dict(kwargs)], id=number, name=name))
+        self.send(
+            pack("call", [*args, dict(kwargs)], parts=name.startswith("rlm_query"), id=number, name=name)
+        )
         reply = self._await(number)
+        fds = self._granted.pop(number, [])
         if reply.kind == "error":
             kind = str(reply.fields.get("type"))
             message = str(reply.values[0])
@@ -823,7 +876,16 @@ class Calls:
         if reply.fields.get("end"):
             self.over = True
             raise Submitted
-        return pickle.loads(cast(bytes, reply.values[0])) if reply.fields.get("pickled") else reply.values[0]
+        value = reply.values[0]
+        return (pickle.loads(cast(bytes, value)) if reply.fields.get("pickled") else value), fds
+
+    def drop(self) -> None:
+        """Closes the descriptors that nobody has taken: an interrupt came between."""
+        for fds in (*self._arrived, *self._granted.values()):
+            for fd in fds:
+                os.close(fd)
+        self._arrived.clear()
+        self._granted.clear()
 
     def send(self, frame: bytes) -> None:
         with self._sending, self._interrupts:
@@ -861,7 +923,9 @@ class Calls:
 
     def _read(self) -> None:
         try:
-            data = self._channel.recv(1 << 20)
+            data, fds, flags, _ = socket.recv_fds(self._channel, 1 << 20, 64)
+            if fds or flags & socket.MSG_CTRUNC:  # cut where this process has too many open already
+                self._arrived.append(fds)
         except OSError:
             data = b""
         if data:
@@ -871,7 +935,10 @@ class Calls:
 
     def _sort(self) -> None:
         while (frame := self._frames.next()) is not None:
-            self._replies[frame.number("id")] = frame
+            number = frame.number("id")
+            if frame.fields.get("fds") and self._arrived:
+                self._granted[number] = self._arrived.popleft()
+            self._replies[number] = frame
 
 
 # ------------------------------------------------------------------------------------- functions
@@ -940,6 +1007,7 @@ def _all_as_wanted(schema: object, values: object) -> object:
 
 
 def _one_prompt(value: object, call: str, many: str) -> str:
+    value = in_full(value)
     if isinstance(value, FailedCall):
         str(value)
     if isinstance(value, str):
@@ -965,7 +1033,7 @@ def _many(value: object, call: str) -> list[object]:
 
 
 def _prompts(value: object, call: str) -> list[str]:
-    items = _many(value, call)
+    items = [in_full(item) for item in _many(value, call)]
     for place, item in enumerate(items):
         if isinstance(item, FailedCall):
             str(item)
@@ -1143,8 +1211,12 @@ class Functions:
     def grep(
         self, pattern: object, text: object = None, window: int = 120, limit: int = 50, flags: int = 0
     ) -> list[str]:
-        """grep(pattern, text=context, window=120, limit=50): the text around each match of a regex."""
+        """grep(pattern, text=context, window=120, limit=50): the text around each match of a regex.
+
+        Of text in a file, ``number: line``; of several files, ``path:number: line``.
+        """
         if isinstance(pattern, str):
+            flags |= re.MULTILINE
             try:
                 compiled = re.compile(pattern, flags)
             except re.error as error:
@@ -1156,29 +1228,36 @@ class Functions:
             raise TypeError(f"grep takes a str or a compiled regex, not a {type(pattern).__name__}")
         found: list[str] = []
         for label, part in self._parts(self._repl.context if text is None else text):
-            shown = (-1, -1)
-            for match in compiled.finditer(part):
-                span = _line_window(part, match.start(), match.end(), max(0, window))
-                if match.start() == match.end() or span == shown:
-                    continue
+            hits = getattr(type(part), "__unspool_hits__", None)
+            for snippet in hits(part, compiled) if hits else self._snippets(compiled, part, window):
                 if len(found) >= limit:
                     self._repl.note(f"grep stopped at {limit} snippets; pass limit= for more, or use re")
                     return found
-                shown = span
-                found.append(label + part[span[0] : span[1]])
+                found.append(label + snippet)
         return found
 
+    @staticmethod
+    def _snippets(pattern: re.Pattern[str], text: str, window: int) -> Iterator[str]:
+        shown = (-1, -1)
+        for match in pattern.finditer(text):
+            span = _line_window(text, match.start(), match.end(), max(0, window))
+            if match.start() != match.end() and span != shown:
+                shown = span
+                yield text[span[0] : span[1]]
+
     def _parts(self, text: object) -> Iterator[tuple[str, str]]:
-        if isinstance(text, str):
-            yield "", text
+        """Texts with what stands before their snippets; those in files know how to search themselves."""
+        if isinstance(text, str) or hasattr(type(text), "__unspool_hits__"):
+            yield "", cast(str, text)
         elif isinstance(text, Iterable):
             pairs = text.items() if isinstance(text, Mapping) else enumerate(text)
             for key, part in pairs:
-                yield f"[{key}] ", part if isinstance(part, str) else str(part)
+                known = isinstance(part, str) or hasattr(type(part), "__unspool_hits__")
+                yield f"[{key}] ", part if known else str(part)
         else:
             raise TypeError(f"grep searches a str, or a list or dict of str, not a {type(text).__name__}")
 
-    def chunks(self, *args: object, **kwargs: object) -> list[object]:
+    def chunks(self, *args: object, **kwargs: object) -> Sequence[object]:
         """chunks(text, size, overlap=0): pieces of a text (or a list) of at most that size."""
         usage = "chunks(text, size, overlap=0)"
         names = {
@@ -1192,6 +1271,8 @@ class Functions:
             raise ValueError(f"{usage}: size has to be at least 1, overlap at least 0 and less than size")
         if not isinstance(text, Sequence):
             raise TypeError(f"{usage}: text has to be a str or a list, not a {type(text).__name__}")
+        if hasattr(type(text), "__unspool_text__"):
+            return cast("Callable[[int, int], Sequence[object]]", text.chunks)(size, overlap)  # type: ignore[attr-defined]
         step = size - overlap
         return (
             [text[at : at + size] for at in range(0, max(1, len(text) - overlap), step)] if len(text) else []
@@ -1364,6 +1445,11 @@ def _through(error: BaseException, package: str) -> bool:
 
 _HINTS = (
     (
+        "expected string or bytes-like object, got 'LazyText'",
+        "re takes a str: context.finditer(pattern) and context.search(pattern) take the text as it is, "
+        "and so does grep(pattern); a slice, context[a:b], is a str",
+    ),
+    (
         "can't be used in 'await' expression",
         "the functions of the REPL return their value at once: leave out await",
     ),
@@ -1482,6 +1568,10 @@ class Repl:
         self._answer: dict[str, object] = {"content": "", "ready": False}
         self._fixed = {"context": context, **Functions(self, tools).names, "__builtins__": builtins}
         self.namespace.update(self._fixed, answer=self._answer, __name__="__main__")
+        if "reach.desk" in sys.modules:  # what is in files: loaded by the zygote
+            reach("desk").DESK.connect(
+                lambda source, numbers: self.calls.call_for(OPEN, (source, list(numbers)), {})
+            )
         self._streams = Stream(screen, 1), Stream(screen, 2), NoInput()
         self._restore_streams()
         threading.excepthook = self._thread_failed
@@ -1830,6 +1920,7 @@ class Worker:
         if os.getpid() != pid:
             os._exit(0)  # a process that the cell has forked came to its end
         repl.finish(ended)
+        repl.calls.drop()
         if ended.memory and not repl.reserve.take() and (self._checkpoint or self._fresh):
             self._give_up(b"memory")
         if not self._linked():

@@ -40,6 +40,7 @@ else:  # executed as a file: its siblings are not a package here
     sys.path[0:1] = []
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     import reach.dataframes
+    import reach.tables
     import reach.typed  # noqa: F401
 
     del sys.path[-1]
@@ -79,6 +80,7 @@ class Request(TypedDict):
     context: str  # "pickle", or the layout of a text
     start: int
     length: int
+    files: bool  # it will be handed descriptors of the user's files
 
 
 def warm_up(more: list[str]) -> list[str]:
@@ -319,7 +321,8 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
         os.close(context)
         load = functools.partial(str, text)  # a str of a str is the same object
     if confined is not None:
-        linux.seal_worker(confined, memory=request["memory"], mapped=request["mapped"], copied=copied)
+        memory, mapped, files = request["memory"], request["mapped"], request["files"]
+        linux.seal_worker(confined, memory=memory, mapped=mapped, copied=copied, files=files)
     else:
         _limit_plainly(scratch, request["memory"] + copied)
     worker.Worker(socket.socket(fileno=control), desk).serve(load, room)

@@ -1,0 +1,184 @@
+"""The files of a folder, of a Git checkout, of a glob: names, sizes, which file each is; none is opened.
+
+Contract: links are not followed: one that is met below a folder is left out and counted, and so is what is no
+regular file. In a Git checkout the files are those that Git knows or would add (``git ls-files -co
+--exclude-standard``), so what it ignores (``.env``, build outputs) is left out; without git, ``.git`` alone
+is. Paths are below :attr:`Found.root`, sorted, with ``/``.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = (Path(folder) / "a.txt").write_text("one")
+...     found = find_files(folder, "x")
+>>> [(path, size) for path, size, _, _ in found.files]
+[('a.txt', 3)]
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import ContextError
+
+MOST_FILES = 200_000
+_GIT_SECONDS = 60.0
+_GIT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_COUNT": "1",  # no program that the checkout names is started
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+}
+
+
+@dataclass(slots=True)
+class Found:
+    """(path, size, device, inode) of each file, and what was left out."""
+
+    root: str
+    files: list[tuple[str, int, int, int]] = field(default_factory=list)
+    links: int = 0
+    odd: int = 0  # pipes, sockets, devices
+    closed: int = 0  # no permission
+    ignored: bool = False  # what Git ignores
+
+    def why(self) -> str:
+        """What was left out, in words."""
+        parts = [
+            f"{count:,} {what}"
+            for count, what in (
+                (self.links, "links"),
+                (self.odd, "that are no regular files"),
+                (self.closed, "without permission"),
+            )
+            if count
+        ]
+        if self.ignored:
+            parts.append("what Git ignores")
+        return f": left out are {', '.join(parts)}" if parts else ""
+
+    def add(self, path: str, full: str) -> None:
+        if len(self.files) >= MOST_FILES:
+            raise ContextError(
+                f"{self.root} has more than {MOST_FILES:,} files: name a folder in it, or a glob."
+            )
+        try:
+            info = os.lstat(full)
+        except FileNotFoundError:
+            return
+        except OSError:
+            self.closed += 1
+            return
+        if stat.S_ISLNK(info.st_mode):
+            self.links += 1
+        elif not stat.S_ISREG(info.st_mode):
+            self.odd += 1
+        elif not os.access(full, os.R_OK):
+            self.closed += 1
+        else:
+            self.files.append((path, info.st_size, info.st_dev, info.st_ino))
+
+
+def find_files(root: str, name: str) -> Found:
+    """All of a folder."""
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise ContextError(f"{name} cannot be read: Permission denied. Check the folder's permissions.")
+    found = Found(root)
+    if (known := _git_files(root)) is not None:
+        found.ignored = True
+        names: Iterable[str] = sorted(known)
+    else:
+        names = _walk(root, found)
+    for path in names:
+        if _inside(root, path, found):
+            found.add(path, os.path.join(root, path))
+    found.files.sort()
+    return found
+
+
+def find_glob(pattern: str, name: str) -> Found:
+    """What a glob matches; ``**`` is any folders below."""
+    base = os.path.realpath(_before_magic(pattern))
+    if not os.path.isdir(base):
+        raise ContextError(f"{name}: there is no folder {base}. Check the path.")
+    found = Found(base)
+    rest = pattern[len(_before_magic(pattern)) :].lstrip("/")
+    for path in sorted(set(glob.iglob(rest, root_dir=base, recursive=True))):
+        path = os.path.normpath(path)
+        if path.split(os.sep)[0] != ".." and _inside(base, path, found) and not _is_folder(base, path):
+            found.add(path, os.path.join(base, path))
+    if not found.files and not found.why():
+        raise ContextError(f"{name}: no file matches. Check the path.")
+    return found
+
+
+def _before_magic(pattern: str) -> str:
+    """The folder that a glob begins in."""
+    parts = pattern.split("/")
+    first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+    return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+
+
+def _is_folder(root: str, path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(os.path.join(root, path)).st_mode)
+    except OSError:
+        return False
+
+
+def _inside(root: str, path: str, found: Found) -> bool:
+    """Whether no folder on the way to a file is a link."""
+    at = root
+    for part in path.split("/")[:-1]:
+        at = os.path.join(at, part)
+        if os.path.islink(at):
+            found.links += 1
+            return False
+    return True
+
+
+def _walk(root: str, found: Found) -> Iterator[str]:
+    def failed(error: OSError) -> None:
+        found.closed += 1
+
+    for folder, folders, files in os.walk(root, onerror=failed):
+        for linked in [each for each in folders if os.path.islink(os.path.join(folder, each))]:
+            folders.remove(linked)
+            found.links += 1
+        if ".git" in folders:
+            folders.remove(".git")
+        folders.sort()
+        inside = os.path.relpath(folder, root)
+        for file in files:
+            yield file if inside == "." else f"{inside}/{file}"
+
+
+def _git_files(root: str) -> list[str] | None:
+    """The files that Git knows or would add, below a folder of a checkout; ``None`` where there is no
+    checkout or no git."""
+    at = Path(root)
+    if not any((each / ".git").exists() for each in (at, *at.parents)):
+        return None
+    try:
+        done = subprocess.run(
+            ["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z"],
+            env={**os.environ, **_GIT}, stdin=subprocess.DEVNULL, capture_output=True, timeout=_GIT_SECONDS,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        if "not a git repository" in said:
+            return None
+        # Not all but .git: that would hand out what Git ignores, such as .env.
+        raise ContextError(
+            f"{root}: git cannot list its files ({said}). Mend that, or name files with a glob."
+        )
+    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]

@@ -1,0 +1,36 @@
+"""Inputs that are named in words, as a command line has them: files, folders, globs.
+
+Contract: :func:`read_names` gives a small text file as the ``str`` that is in it, and a
+:class:`~pathlib.Path` for all else (large files, tables, databases, archives, folders, globs), which becomes
+a source; one name alone is that, several are a dict by name. So a small file is a str here, as if it had been
+piped in, while a ``Path`` in Python is reached by its source whatever its size.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from .sources import is_text_name
+from .text import read_file
+
+SMALL_FILE = 4 << 20  # bytes
+
+
+def read_names(names: Sequence[str], folder: str = "") -> object:
+    """See the module docstring."""
+    found = {name: read_name(name, folder) for name in names}
+    return next(iter(found.values())) if len(found) == 1 else found
+
+
+def read_name(name: str, folder: str = "") -> str | Path:
+    full = os.path.join(folder, name)
+    lazy = os.path.isdir(full) or (os.path.isfile(full) and not _is_small_text(full))
+    if lazy or (any(sign in name for sign in "*?[") and not os.path.lexists(full)):
+        return Path(name)
+    return read_file(full if folder else name)
+
+
+def _is_small_text(path: str) -> bool:
+    return os.path.getsize(path) <= SMALL_FILE and is_text_name(path)

@@ -1,0 +1,238 @@
+"""Many files as one read-only mapping: a folder, what a glob matches, a Git checkout, an archive.
+
+Contract: :class:`Files` maps a path to what is in it, made when it is asked for: a LazyText, a table, a
+database. Binary files are in the mapping with their size; reading one raises :class:`Unreadable`.
+:meth:`Files.grep` gives ``path:line: text``; :meth:`Files.tree` is bounded.
+
+>>> from .octets import Memory
+>>> files = Files("src", loaded={"a.py": Memory(b"x = 1\\ny = 2\\n"), "lib/b.py": Memory(b"x = 3\\n")})
+>>> list(files), files["a.py"].line(2), files.grep("x =", glob="lib/*.py"), files.size("a.py")
+(['a.py', 'lib/b.py'], 'y = 2', ['lib/b.py:1: x = 3'], 12)
+>>> print(files.tree())
+src: 2 files, 18 bytes
+  a.py  12 bytes
+  lib/  1 file, 6 bytes
+    b.py  6 bytes
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from .archives import members
+from .blocks import Blocks
+from .desk import AT_ONCE, DESK
+from .octets import File, Octets, measure
+from .sniff import Plain, Unreadable, kind_by_name
+from .text import LazyText, sized
+
+SHOWN = 200  # lines of a tree
+_FEW = 12  # files of a folder that a tree names
+
+
+def of_kind(kind: str, name: str, octets: Octets) -> object:
+    """What stands for a file that is no text; ``None`` for other kinds."""
+    from .tables import MAKERS
+
+    return MAKERS[kind](name, octets) if kind in MAKERS else None
+
+
+class Listing(str):
+    """A text that is shown as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str.__str__(self)
+
+
+class Files(Mapping[str, object]):
+    """See the module docstring. ``entries``: (path, size) by number in the source."""
+
+    def __init__(
+        self,
+        name: str,
+        source: str = "",
+        entries: Sequence[tuple[str, int]] = (),
+        *,
+        archive: Octets | None = None,
+        loaded: Mapping[str, Octets] | None = None,
+        note: str = "",
+    ) -> None:
+        self.name, self.note = name, note
+        self._source, self._archive = source, archive
+        self._numbers = {path: number for number, (path, _) in enumerate(entries)}
+        self._sizes = dict(entries)
+        self._members = dict(loaded) if loaded is not None else None if archive is not None else {}
+        self._made: dict[str, object] = {}
+
+    # The mapping
+
+    def _all(self) -> Mapping[str, object]:
+        if self._members is None and self._archive is not None:
+            self._members = members(self._archive)
+        return self._members or self._numbers
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._all()
+
+    def __getitem__(self, path: str) -> object:
+        known = self._all()
+        if path not in known:
+            raise KeyError(self._missing(path))
+        if path not in self._made:
+            if len(self._made) >= 1_000:
+                self._made.clear()
+            octets = self._octets(path)
+            entry = (self._source, self._numbers[path]) if path in self._numbers else None
+            made = of_kind(kind_by_name(path), path, octets)
+            self._made[path] = made or LazyText(Blocks(Plain(octets)), path, entry=entry)
+        return self._made[path]
+
+    def _missing(self, path: object) -> str:
+        if not isinstance(path, str):
+            return f"files are named by their paths, such as {next(iter(self._all()), 'a.txt')!r}"
+        inside = path.rstrip("/") + "/"
+        if any(each.startswith(inside) for each in self._all()):
+            return f"{path} is a folder: .glob({inside + '**'!r}) names its files"
+        near = difflib.get_close_matches(path, list(itertools.islice(self._all(), 20_000)), 3, 0.5)
+        base = path.rsplit("/", 1)[-1]
+        near += [each for each in self._all() if each.rsplit("/", 1)[-1] == base][:3]
+        return f"there is no file {path!r}" + (f"; near: {', '.join(dict.fromkeys(near))}" if near else "")
+
+    def _octets(self, path: str) -> Octets:
+        if self._members:
+            octets = self._members[path]
+            assert not isinstance(octets, int)
+            return octets
+        return File(self._source, self._numbers[path], self._sizes[path], path)
+
+    # What there is
+
+    def size(self, path: str) -> int:
+        """Bytes of a file."""
+        if path not in self._all():
+            raise KeyError(self._missing(path))
+        return measure(self._octets(path))
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every file, by path."""
+        return {path: self.size(path) for path in self}
+
+    def glob(self, pattern: str) -> list[str]:
+        """The paths that match: ``*.py`` in any folder, ``src/*.py``, ``src/**/*.py``."""
+        fits = glob_pattern(pattern).fullmatch
+        return [path for path in self if fits(path)]
+
+    def tree(self, depth: int = 2, folder: str = "") -> str:
+        """The folders to that depth with their number of files and sizes; the files of small ones."""
+        inside = folder.strip("/") + "/" if folder.strip("/.") else ""
+        sizes = {path[len(inside) :]: size for path, size in self.sizes().items() if path.startswith(inside)}
+        lines = [f"{inside or self.name}: {_counted(sizes)}"]
+        _branch(sizes, depth, 1, lines)
+        if len(lines) > SHOWN:
+            lines = [*lines[:SHOWN], f"… {len(lines) - SHOWN:,} more lines: .tree(depth, folder) shows less"]
+        return Listing("\n".join(lines))
+
+    # What is in them
+
+    def texts(self, glob: str = "**") -> Iterator[tuple[str, LazyText]]:
+        """(path, text) of the text files that match, opened many at a time; binary files are left out."""
+        paths = self.glob(glob)
+        for start in range(0, len(paths), AT_ONCE):
+            some = paths[start : start + AT_ONCE]
+            if not self._members:
+                DESK.ahead(self._source, [self._numbers[path] for path in some])
+            for path in some:
+                text = LazyText(Blocks(Plain(self._octets(path))), path)
+                try:
+                    text.encoding  # noqa: B018 (a look at its start)
+                except Unreadable:
+                    continue
+                yield path, text
+
+    def grep(
+        self, pattern: str | re.Pattern[str], glob: str = "**", limit: int = 50, flags: int = 0
+    ) -> list[str]:
+        """Lines with a match as ``path:line: text``, at most ``limit``; binary files are left out."""
+        compiled = pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, flags | re.MULTILINE)
+        return list(itertools.islice(self._hits(compiled, glob), limit))
+
+    def _hits(self, pattern: re.Pattern[str], glob: str) -> Iterator[str]:
+        for path, text in self.texts(glob):
+            for number, line in text.hits(pattern):
+                yield f"{path}:{number}: {line}"
+
+    def __unspool_hits__(self, pattern: re.Pattern[str]) -> Iterator[str]:
+        return self._hits(pattern, "**")
+
+    def __unspool_part__(self) -> tuple[str, int, int, int, int]:
+        """For a child: all of it."""
+        return self._source, -1, 0, -1, 1
+
+    def __unspool_text__(self) -> str:
+        raise TypeError(f"{self.name} holds many files: take one, files[path], or what .grep(…) gives")
+
+    def __repr__(self) -> str:
+        return f"<Files {self.name}: [path], .tree(), .grep(pattern, glob='**/*.py'), .glob(pattern)>"
+
+
+def _counted(sizes: Mapping[str, int]) -> str:
+    return f"{len(sizes):,} file{'' if len(sizes) == 1 else 's'}, {sized(sum(sizes.values()))}"
+
+
+def _branch(sizes: Mapping[str, int], depth: int, level: int, lines: list[str]) -> None:
+    """The lines of one folder below its own."""
+    files = {path: size for path, size in sizes.items() if "/" not in path}
+    folders: dict[str, dict[str, int]] = {}
+    for path, size in sizes.items():
+        first, cut, rest = path.partition("/")
+        if cut:
+            folders.setdefault(first, {})[rest] = size
+    pad = "  " * level
+    shown = list(files.items())[:_FEW]
+    lines += [f"{pad}{name}  {sized(size)}" for name, size in shown]
+    if len(files) > _FEW:
+        rest_of = dict(list(files.items())[_FEW:])
+        lines.append(f"{pad}… {_counted(rest_of)} more")
+    for name, inner in folders.items():
+        if len(lines) > SHOWN + 1:
+            lines.append("")  # counted, not shown
+            continue
+        lines.append(f"{pad}{name}/  {_counted(inner)}")
+        if level < depth:
+            _branch(inner, depth, level + 1, lines)
+
+
+@functools.lru_cache(256)
+def glob_pattern(glob: str) -> re.Pattern[str]:
+    """A glob as a regular expression on paths; without a ``/`` it is of names in any folder.
+
+    >>> bool(glob_pattern("**/*.py").fullmatch("a.py")), bool(glob_pattern("*.py").fullmatch("x/y/a.py"))
+    (True, True)
+    >>> bool(glob_pattern("src/*.py").fullmatch("src/x/a.py")), bool(glob_pattern("**").fullmatch("a/b"))
+    (False, True)
+    """
+    if "/" not in glob and glob != "**":
+        glob = f"**/{glob}"
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", glob.removeprefix("./"))
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    made = [
+        known[part]
+        if part in known
+        else f"[{part[1:-1].replace('!', '^', 1) if part[1] == '!' else part[1:-1]}]"
+        if part.startswith("[") and part.endswith("]") and len(part) > 2
+        else re.escape(part)
+        for part in parts
+    ]
+    return re.compile("".join(made), re.DOTALL)

@@ -1,0 +1,102 @@
+"""What is in a file, told by how it begins; and the bytes of text, unpacked where they are packed.
+
+>>> from .octets import Memory
+>>> kind_of(b"PAR1"), kind_of(b"plain text"), kind_of(b"a\\0b")
+('parquet', 'text', 'binary')
+>>> Plain(Memory(b"PK\\x03\\x04", "a.txt")).read(0, 1)
+Traceback (most recent call last):
+    ...
+unspool.reach.sniff.Unreadable: a.txt is an archive, not text: give it as a file of its own, Path("….zip")
+"""
+
+from __future__ import annotations
+
+import threading
+
+from .blocks import MARKS
+from .octets import Octets, Packed, packing
+
+HEAD = 4096
+SQLITE, PARQUET, ZIP = b"SQLite format 3\0", b"PAR1", b"PK\x03\x04"
+_TAR_AT = 257
+
+_NOT_TEXT = {
+    "sqlite": 'is an SQLite database, not text: give it as a file of its own, Path("….sqlite")',
+    "parquet": 'is a Parquet table, not text: give it as a file of its own, Path("….parquet")',
+    "archive": 'is an archive, not text: give it as a file of its own, Path("….zip")',
+    "xlsx": "is a spreadsheet, not text: read it with pandas and pass the DataFrame",
+    "document": "is a document, not text: convert it first (pdftotext, pandoc, markitdown); pass the text",
+    "binary": "is a binary file, not text: convert it to text first",
+}
+
+
+_BY_NAME = {
+    ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsx",
+    ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".db3": "sqlite",
+}  # fmt: skip
+
+
+def kind_by_name(path: str) -> str:
+    """What a file with this name most likely is: parquet, xlsx, sqlite, or else text."""
+    name = path.lower().rsplit("/", 1)[-1]
+    return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), "text")
+
+
+class Unreadable(ValueError):
+    """A file is not what it is taken for. The message names it and says what to do."""
+
+
+def kind_of(head: bytes) -> str:
+    """text, sqlite, parquet, archive, document or binary; packed bytes are to be unpacked before."""
+    if head.startswith(SQLITE):
+        return "sqlite"
+    if head.startswith(PARQUET):
+        return "parquet"
+    if head.startswith((ZIP, b"PK\x05\x06")) or head[_TAR_AT : _TAR_AT + 5] == b"ustar":
+        return "archive"
+    if head.startswith((b"%PDF-", b"{\\rtf", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
+        return "document"
+    if b"\0" in head and not any(head.startswith(mark) for mark, name in MARKS if "16" in name):
+        return "binary"
+    return "text"
+
+
+def not_text(name: str, kind: str) -> Unreadable:
+    return Unreadable(f"{name} {_NOT_TEXT[kind]}")
+
+
+class Plain:
+    """The bytes of a text file: looked at on first use, unpacked where they are packed.
+
+    Raises :class:`Unreadable` where they are no text.
+    """
+
+    def __init__(self, octets: Octets, *, checked: bool = True) -> None:
+        self.name = octets.name
+        self._octets, self._checked = octets, checked
+        self._inner: Octets | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def inner(self) -> Octets:
+        with self._lock:
+            if self._inner is None:
+                self._inner = self._look()
+            return self._inner
+
+    def _look(self) -> Octets:
+        octets = self._octets
+        head = octets.read(0, HEAD)
+        if (form := packing(head)) is not None:
+            octets = Packed(octets, form)
+            head = octets.read(0, HEAD)
+        if self._checked and (kind := kind_of(head)) != "text":
+            raise not_text(self.name, kind)
+        return octets
+
+    @property
+    def size(self) -> int | None:
+        return self.inner.size
+
+    def read(self, at: int, size: int) -> bytes:
+        return self.inner.read(at, size)
