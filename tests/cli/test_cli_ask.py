@@ -87,9 +87,9 @@ def test_several_files_are_a_dict_of_name_to_text(make_cli: MakeCli) -> None:
         ("latin.txt", b"caf\xe9 au lait", ("latin.txt", "UTF-8", "iconv")),
         ("empty.txt", b"", ("empty.txt", "empty")),
         ("mark.txt", b"\xef\xbb\xbf", ("mark.txt", "empty")),
-        ("packed.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", ("packed.gz", "gzip")),
+        ("packed.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", ("packed.gz", "cannot be unpacked")),
         ("binary.bin", b"\x7fELF\x00\x01\xff\xfe", ("binary.bin",)),
-        (".", None, ("folder",)),
+        ("none/*.txt", None, ("none/*.txt", "no folder")),
         ("no\x1b[2Jsuch.txt", None, ("no\\x1b[2Jsuch.txt",)),
     ],
 )
