@@ -1,16 +1,25 @@
 """Folds the events of a run into its :class:`unspool.types.Run`: the tree of nodes, turns and cells.
 
 Contract: events in the order of their ``seq``; a run that is still going, or was cut, folds into
-what is known so far (``outcome`` and ``status`` are then ``None``).
+what is known so far (``outcome``, ``status`` and ``ended`` are then ``None``).
+
+>>> builder = TraceBuilder()
+>>> builder.add(ev.NodeStarted(node="0", parent=None, depth=0, query="How many?", context="3 lines"))
+>>> builder.add(ev.TurnStarted(node="0", turn=1))
+>>> root = builder.root()
+>>> root.turns[0].number, root.status
+(1, None)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from . import events as ev
 from .types import CellRun, Node, Run, SubCall, Turn
+
+ROOT = "0"
 
 
 @dataclass(slots=True)
@@ -23,7 +32,6 @@ class _OpenTurn:
 @dataclass(slots=True)
 class _OpenNode:
     node: Node
-    asked_in: int  # the cell of its parent
     turns: dict[int, _OpenTurn] = field(default_factory=dict)
 
 
@@ -31,23 +39,52 @@ class TraceBuilder:
     """Takes events one by one; :meth:`root` gives the tree at any moment."""
 
     def __init__(self) -> None:
+        self.started: ev.RunStarted | None = None
+        self.ended: ev.RunEnded | None = None  # a run that goes on after its end has none
+        self.last = 0.0  # the time of the last event
         self._nodes: dict[str, _OpenNode] = {}
         self._calls: dict[int, SubCall] = {}
 
     def add(self, event: ev.Event) -> None:
+        self.last = event.time
         match event:
+            case ev.RunStarted():
+                self.started = event
+            case ev.RunEnded():
+                self.ended = event
+            case ev.RunResumed():
+                self.ended = None
+                for open_node in self._nodes.values():
+                    if open_node.node.status == "cancelled":  # such a node goes on, too
+                        open_node.node = replace(
+                            open_node.node, status=None, reason="", ledger=(), ended=None
+                        )
             case ev.NodeStarted():
                 self._nodes[event.node] = _OpenNode(
-                    Node(event.node, event.parent, event.depth, event.query, event.context),
-                    asked_in=self._last_cell(event.parent),
+                    Node(
+                        event.node,
+                        event.parent,
+                        event.depth,
+                        event.query,
+                        event.context,
+                        cell=self._last_cell(event.parent),
+                        started=event.time,
+                    )
                 )
             case ev.NodeEnded():
                 open_node = self._nodes[event.node]
                 open_node.node = replace(
-                    open_node.node, status=event.status, reason=event.reason, ledger=event.ledger
+                    open_node.node,
+                    status=event.status,
+                    reason=event.reason,
+                    ledger=event.ledger,
+                    ended=event.time,
                 )
+            case ev.AnswerAccepted():
+                open_node = self._nodes[event.node]
+                open_node.node = replace(open_node.node, answer=event.value)
             case ev.TurnStarted():
-                self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn))
+                self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn, started=event.time))
             case ev.ModelReplied():
                 turn = self._nodes[event.node].turns[event.turn]
                 turn.turn = replace(
@@ -59,10 +96,12 @@ class TraceBuilder:
                     cost=event.cost,
                     seconds=event.seconds,
                     retries=event.retries,
+                    model=event.model,
+                    ended=event.time,
                 )
             case ev.Hinted():
                 turn = self._nodes[event.node].turns[event.turn]
-                turn.turn = replace(turn.turn, hints=(*turn.turn.hints, event.text))
+                turn.turn = replace(turn.turn, hints=(*turn.turn.hints, event.text), ended=event.time)
             case ev.CellStarted() | ev.CellEnded():
                 self._cell(event)
             case ev.CallStarted() | ev.CallEnded():
@@ -83,15 +122,17 @@ class TraceBuilder:
         for later in [n for n in open_node.turns[turn].cells if n > cell]:
             del open_node.turns[turn].cells[later]
         for name, child in list(self._nodes.items()):
-            if child.node.parent == node and child.asked_in > cell:
+            if child.node.parent == node and child.node.cell > cell:
                 for below in [n for n in self._nodes if (n + ".").startswith(name + ".")]:
                     del self._nodes[below]
 
     def _cell(self, event: ev.CellStarted | ev.CellEnded) -> None:
-        cells = self._nodes[event.node].turns[event.turn].cells
+        turn = self._nodes[event.node].turns[event.turn]
+        cells = turn.cells
         if isinstance(event, ev.CellStarted):
-            cells[event.cell] = CellRun(event.cell, event.code)
+            cells[event.cell] = CellRun(event.cell, event.code, started=event.time)
             return
+        turn.turn = replace(turn.turn, ended=event.time)
         cells[event.cell] = replace(
             cells[event.cell],
             outcome=event.outcome,
@@ -101,6 +142,7 @@ class TraceBuilder:
             notes=event.notes,
             seconds=event.seconds,
             own_seconds=event.own_seconds,
+            ended=event.time,
         )
 
     def _call(self, event: ev.CallStarted | ev.CallEnded) -> None:
@@ -115,6 +157,7 @@ class TraceBuilder:
                 event.role,
                 event.model,
                 event.prompt,
+                started=event.time,
             )
             turn = self._nodes[event.node].turns[event.turn]
             turn.calls.setdefault(event.cell, []).append(event.call)
@@ -130,6 +173,7 @@ class TraceBuilder:
             seconds=event.seconds,
             retries=event.retries,
             cached=event.cached,
+            ended=event.time,
         )
 
     def _turn(self, open_turn: _OpenTurn) -> Turn:
@@ -139,14 +183,20 @@ class TraceBuilder:
         )
         return replace(open_turn.turn, cells=cells)
 
-    def _freeze(self, node_id: str) -> Node:
+    def _freeze(self, node_id: str, below: Mapping[str | None, Sequence[str]]) -> Node:
         open_node = self._nodes[node_id]
-        children = tuple(self._freeze(other) for other, n in self._nodes.items() if n.node.parent == node_id)
+        children = tuple(self._freeze(child, below) for child in below.get(node_id, ()))
         turns = tuple(self._turn(t) for t in open_node.turns.values())
         return replace(open_node.node, turns=turns, children=children)
 
-    def root(self) -> Node:
-        return self._freeze("0")
+    def root(self) -> Node | None:
+        """The tree; None before the first node has started."""
+        if ROOT not in self._nodes:
+            return None
+        below: dict[str | None, list[str]] = {}
+        for name, open_node in self._nodes.items():
+            below.setdefault(open_node.node.parent, []).append(name)
+        return self._freeze(ROOT, below)
 
 
 def run_from_events(events: Iterable[ev.Event]) -> Run:
@@ -155,16 +205,10 @@ def run_from_events(events: Iterable[ev.Event]) -> Run:
     Raises ``ValueError`` where the first or the last event is missing.
     """
     builder = TraceBuilder()
-    started: ev.RunStarted | None = None
-    ended: ev.RunEnded | None = None
     for event in events:
-        if isinstance(event, ev.RunStarted):
-            started = event
-        elif isinstance(event, ev.RunEnded):
-            ended = event
-        else:
-            builder.add(event)
-    if started is None or ended is None:
+        builder.add(event)
+    started, ended, trace = builder.started, builder.ended, builder.root()
+    if started is None or ended is None or trace is None:
         raise ValueError("the events of a run begin with run.started and end with run.ended")
     return Run(
         id=ended.run,
@@ -184,5 +228,5 @@ def run_from_events(events: Iterable[ev.Event]) -> Run:
         notes=ended.notes,
         reused=ended.reused,
         reused_cost=ended.reused_cost,
-        trace=builder.root(),
+        trace=trace,
     )

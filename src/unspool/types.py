@@ -11,7 +11,10 @@ includes reasoning tokens, whatever the provider's own convention is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+import itertools
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -148,6 +151,8 @@ class SubCall:
     seconds: float | None = None
     retries: int = 0
     cached: bool = False  # the reply is from the cache: usage and cost are of when it was paid
+    started: float | None = None  # Unix seconds, as below
+    ended: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,8 @@ class CellRun:
     seconds: float | None = None  # wall time
     own_seconds: float | None = None  # without the time host calls were open
     sub_calls: tuple[SubCall, ...] = ()
+    started: float | None = None
+    ended: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +185,22 @@ class Turn:
     finish: Finish | None = None
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
-    seconds: float | None = None
+    seconds: float | None = None  # the model's reply alone
     retries: int = 0
+    model: str = ""  # that replied
+    started: float | None = None
+    ended: float | None = None  # its last event
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One RLM in the tree of a run. The root's id is ``"0"``, its children's ``"0.1"``, ``"0.2"``."""
+    """One RLM in the tree of a run. The root's id is ``"0"``, its children's ``"0.1"``, ``"0.2"``.
+
+    >>> child = Node("0.1", "0", 1, "How many?", "3 lines")
+    >>> root = Node("0", None, 0, "Which?", "9 lines", children=(child,))
+    >>> [node.id for node in root.walk()], root.find("0.1") is child
+    (['0', '0.1'], True)
+    """
 
     id: str
     parent: str | None
@@ -196,6 +212,45 @@ class Node:
     turns: tuple[Turn, ...] = ()
     children: tuple[Node, ...] = ()
     ledger: tuple[LedgerLine, ...] = ()  # of the node and its children
+    answer: object = None  # what it submitted
+    cell: int = 0  # of its parent, that asked for it
+    started: float | None = None
+    ended: float | None = None  # None: it still goes on, or was stopped from outside
+
+    def __repr__(self) -> str:
+        amounts = f"{len(self.turns):,} turns, {len(self.children):,} children"
+        return f"<Node {self.id} {self.status or 'going on'}: {_short(self.query)} | {amounts}>"
+
+    def walk(self) -> Iterator[Node]:
+        """The node and all below it, each before its children."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def find(self, node: str) -> Node | None:
+        """The node of that id in this tree."""
+        return next((each for each in self.walk() if each.id == node), None)
+
+    def calls(self) -> Iterator[SubCall]:
+        """The sub-calls of the node itself, in the order of its cells."""
+        for turn in self.turns:
+            for cell in turn.cells:
+                yield from cell.sub_calls
+
+    def spent(self) -> tuple[Usage, float | None]:
+        """What the node and its children were paid with; of one that has not ended, as far as is known."""
+        usage: Usage = Usage()
+        cost: float | None = 0.0
+        lines: list[tuple[Usage, float | None]] = [(line.usage, line.cost) for line in self.ledger]
+        if self.ended is None and not lines:
+            lines = [(turn.usage, turn.cost) for turn in self.turns if turn.usage.calls]
+            lines += [
+                (call.usage, call.cost) for call in self.calls() if call.usage.calls and not call.cached
+            ]
+            lines += [child.spent() for child in self.children]
+        for each, price in lines:
+            usage, cost = usage + each, known_sum(cost, price)
+        return usage, cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +285,58 @@ class Run:
 
     def __str__(self) -> str:
         return "" if self.answer is None else str(self.answer)
+
+    def __repr__(self) -> str:
+        """One line: the answer's start, the status, and what it took."""
+        if self.status == "answered":
+            told = f"answered {_short(repr(self.answer))}"
+        else:
+            draft = f", draft {_short(repr(self.answer))}" if self.draft is not None else ""
+            told = f"{self.status}: {_short(self.reason)}{draft}"
+        return f"<Run {self.id} {told} | {self._figures()}>"
+
+    def _figures(self) -> str:
+        cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
+        return f"{self.turns:,} turns, {self.sub_calls:,} sub-calls, {cost}, {self.seconds:.1f} s"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the answer, the figures, the tree of nodes. Escaped, bounded in size."""
+        nodes = list(itertools.islice(self.trace.walk(), _ROWS + 1))
+        rows = "".join(_row_html(node) for node in nodes[:_ROWS])
+        more = "<tr><td colspan=5>…</td></tr>" if len(nodes) > _ROWS else ""
+        head = "".join(f"<th>{name}</th>" for name in ("node", "status", "turns", "cost", "question"))
+        notes = "".join(f"<li>{_html(note, _SHORT)}</li>" for note in self.notes[:_ROWS])
+        status = _html(self.status if self.status == "answered" else f"{self.status}: {self.reason}", _SHORT)
+        return (
+            f"<div><p><b>{_html(self.query, _SHORT)}</b></p>"
+            f"<pre>{_html(str(self), _LONG)}</pre>"
+            f"<p>{status} · {_html(self.model, _SHORT)} · {_html(self._figures(), _SHORT)}</p>"
+            + (f"<ul>{notes}</ul>" if notes else "")
+            + f"<details><summary>run {_html(self.id, _SHORT)}</summary>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}{more}</tbody></table></details></div>"
+        )
+
+
+_SHORT, _LONG, _ROWS = 120, 4_000, 50  # characters and rows that are shown
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def _short(text: str, size: int = _SHORT) -> str:
+    """``text`` with nothing in it that a terminal would obey, its middle left out where it is long."""
+    if len(text) > size:
+        text = f"{text[: size * 2 // 3]} … {text[-size // 4 :]}"
+    return _HIDDEN.sub(lambda match: match[0].encode("ascii", "backslashreplace").decode(), text)
+
+
+def _html(text: str, size: int) -> str:
+    return html.escape(_short(text, size))
+
+
+def _row_html(node: Node) -> str:
+    _, cost = node.spent()
+    price = "unknown" if cost is None else f"${cost:.4f}"
+    cells = (node.id, node.status or "going on", str(len(node.turns)), price, node.query)
+    return f"<tr>{''.join(f'<td>{_html(cell, _SHORT)}</td>' for cell in cells)}</tr>"
 
 
 Settings = Mapping[str, str | int | float | None]

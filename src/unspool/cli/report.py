@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import events as ev
+from ..safe_text import one_line
 from ..types import Usage
 from .view import ROOT, View
 
@@ -143,9 +144,3 @@ def _end(event: ev.RunEnded) -> Iterator[Line]:
         old = "1 reply" if event.reused.calls == 1 else f"{event.reused.calls:,} replies"
         told += f"; {old} from the cache, not paid again ({money(event.reused_cost)})"
     yield Line(kind, told)
-
-
-def one_line(text: str, size: int = 300) -> str:
-    """``text`` without line breaks, cut at ``size`` characters."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= size else flat[: size - 3] + "..."

@@ -1,35 +1,17 @@
-"""Streams that may be closed, narrow or not UTF-8, and text that may be hostile.
+"""Streams that may be closed, narrow or not UTF-8.
 
 Contract: text that a model or an input wrote goes through :func:`safe` on its way to a terminal.
 A stream whose reader has gone (``| head``) swallows what comes after, and is no error.
-
->>> safe("red \\x1b[31mtext\\x1b[0m, bell \\x07")
-'red text, bell \\\\x07'
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from typing import TextIO
 
-# Colours of coloured logs are dropped; every other control shows as what it is.
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
-_BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # can make a line read as another one
-_VISIBLE = {
-    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"},
-    **{code: f"\\u{code:04x}" for code in _BIDI},
-    ord("\r"): "\\r",
-}
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-def safe(text: str) -> str:
-    """``text`` with nothing left in it that a terminal would obey, but newlines and tabs."""
-    text = _COLOUR.sub("", text.replace("\r\n", "\n")).translate(_VISIBLE)
-    return _SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+from ..safe_text import safe as safe
 
 
 def prepare_streams() -> None:
