@@ -104,8 +104,13 @@ class Journal:
 
     def read(self, run: str) -> list[Event]:
         """The events of a run, a half-written last line left out. Raises :class:`JournalError`."""
+        return self.read_from(run, 0)[0]
+
+    def read_from(self, run: str, start: int) -> tuple[list[Event], int]:
+        """The events behind ``start`` bytes of a journal, which may be growing, and where the next begin."""
         path = self.path(run)
-        return list(_events(path, whole_lines(path / EVENTS_FILE)))
+        lines = whole_lines(path / EVENTS_FILE, start)
+        return list(_events(path, lines)), start + sum(len(line) + 1 for line in lines)
 
     def runs(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as entries:
@@ -295,10 +300,12 @@ def without_secrets(text: str) -> str:
     return _hidden(data, _secrets(os.environ)).decode("utf-8", "surrogatepass")
 
 
-def whole_lines(path: Path) -> list[bytes]:
-    """The lines of a file that end in a newline."""
+def whole_lines(path: Path, start: int = 0) -> list[bytes]:
+    """The lines of a file, from a byte on, that end in a newline."""
     try:
-        data = path.read_bytes()
+        with open(path, "rb") as file:
+            file.seek(start)
+            data = file.read()
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}") from None
     return data.split(b"\n")[:-1]

@@ -44,10 +44,11 @@ def test_list_and_show(make_cli: MakeCli) -> None:
     code, out, _ = runs(cli, "list", "--json", "-n", "1")
     assert json.loads(out)["id"] == second
     for name in (second, "last"):
-        code, out, err = runs(cli, "show", name, "--show-code")
+        code, out, err = runs(cli, "show", name)
         assert (code, err) == (0, "")
-        assert "submit('forty-two')" in out
-        assert out.endswith("forty-two\n")
+        assert "Question 1?" in out
+        assert out.endswith("\nforty-two\n")
+        assert "submit('forty-two')" in runs(cli, "show", name, "--code")[1]
     code, out, _ = runs(cli, "show", first, "--json")
     events = [json.loads(line) for line in out.splitlines()]
     assert events[0]["kind"] == "run.started"
@@ -165,5 +166,10 @@ def test_a_folder_that_cannot_be_made_is_told_before_money_is_spent(make_cli: Ma
 def test_text_of_a_run_cannot_command_the_terminal(make_cli: MakeCli) -> None:
     cli = make_cli([submits("'\\x1b]0;owned\\x07'")])
     cli.run(cli.ask("\x1b[2J?", cli.file("a.txt", "x"), "--runs", "kept"))
-    for arguments in (("list",), ("show", "last", "--show-code"), ("show", "last", "--json")):
+    for arguments in (
+        ("list",),
+        ("show", "last"),
+        ("show", "last", "--turn", "1"),
+        ("show", "last", "--json"),
+    ):
         assert "\x1b" not in runs(cli, *arguments)[1]

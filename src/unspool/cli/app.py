@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import ask, doctor, models, resume, runs
+from . import ask, doctor, models, resume, runs, show, watch
 from .terminal import Output
 
 app = typer.Typer(
@@ -20,7 +20,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("ask")(ask.ask)
+app.command("watch")(watch.watch)
 app.command("doctor")(doctor.doctor)
+runs.app.command("show")(show.show)
 runs.app.command("resume")(resume.resume)
 app.add_typer(runs.app, name="runs", help="List, show, resume, remove the runs that are kept.")
 app.add_typer(models.app, name="models", help="List, pull and remove the models that run on this machine.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import errors_as_exits
-from .options import RunName, RunsFolder
+from .options import RunsFolder
 from .terminal import Output, columns, complain, cut, safe
 
 if TYPE_CHECKING:
@@ -55,14 +55,19 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None) -> str:
     >>> to_go_on("r1", None, None)
     'to go on: unspool runs resume r1'
     """
-    import shlex
-
-    command = f"unspool runs resume {run}" + (f" --runs {shlex.quote(str(folder))}" if folder else "")
+    command = f"unspool runs resume {run}{runs_option(folder)}"
     if ended is not None and ended.status == "budget":
         for word, option in _RAISED_BY:
             if word in ended.reason:
                 return f"to go on with a higher limit: {command} {option} N"
     return f"to go on: {command}"
+
+
+def runs_option(folder: Path | None) -> str:
+    """The option that names this folder, as it is typed."""
+    import shlex
+
+    return f" --runs {shlex.quote(str(folder))}" if folder else ""
 
 
 def hint(ended: RunEnded | None, folder: Path | None, *, kept: bool = True) -> None:
@@ -101,46 +106,6 @@ def _told(row: RunRow, width: int | None) -> str:
     amounts = f"{when}  {count(row.turns, 'turn')}, {count(row.sub_calls, 'sub-call')}, {money(row.cost)}"
     lines = (f"{row.id}  {row.state}", f"    {amounts}", f"    {row.query}")
     return "\n".join(cut(safe(line), width) for line in lines)
-
-
-@app.command("show")
-def show(
-    run: RunName,
-    runs: RunsFolder = None,
-    show_code: Annotated[bool, typer.Option("--show-code", help="Show the code and its output.")] = False,
-    as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object an event.")] = False,
-) -> None:
-    """Show what a run did, and its answer."""
-    with errors_as_exits():
-        from ..events import RunEnded, RunStarted
-        from ..journal import Journal
-        from .display import PlainDisplay
-        from .plain import as_json, as_text
-
-        journal = Journal(runs)
-        name = find_run(journal, run)
-        events = journal.read(name)
-        out = Output(sys.stdout)
-        if as_object:
-            for event in events:
-                out.line(as_json({"kind": event.kind, **asdict(event)}))
-            return
-        started = events[0]
-        if isinstance(started, RunStarted):
-            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(started.time))
-            out.line(safe(f"run: {name}, {when}\nquestion: {started.query.strip()}"))
-            if started.sources:
-                out.line(safe(f"input: {', '.join(started.sources)}"))
-        display = PlainDisplay(out, show_code=show_code)
-        for event in events:
-            display.add(event)
-        # An end that counts is the last event: one who goes on says so behind it.
-        end = events[-1] if events and isinstance(events[-1], RunEnded) else None
-        if end is not None:
-            out.line(safe(as_text(end.answer)))
-        if end is None or end.status != "answered":
-            going = journal.is_written(name)
-            out.line("it is still going" if going else to_go_on(name, runs, end))
 
 
 @app.command("rm")

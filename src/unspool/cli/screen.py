@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..safe_text import one_line
 from .report import calls, money, tokens
 from .terminal import safe
 from .view import View
@@ -37,6 +38,8 @@ def screen(
 
     rows: list[Text] = [_status(view, now, unicode)]
     room = max(3, height // 2 - 3)
+    children = _children(view, room // 2, unicode)
+    room -= len(children)
     if view.reply.strip():  # what is being written comes before what ran last
         rows += _tail(_tabless(view.reply), room, "│ " if unicode else "| ")
     elif with_code:
@@ -44,6 +47,7 @@ def screen(
             rows += _block(highlighted(_tabless(view.code)), room * 2 // 3, "│ " if unicode else "| ")
         if view.output:
             rows += _block(Text(_tabless(view.output), style="dim"), room // 3, "→ " if unicode else "> ")
+    rows += children
     done, every, failed = view.cell_calls
     if every > 1:
         rows.append(_bar(done, every, failed, width, unicode))
@@ -74,6 +78,26 @@ def _status(view: View, now: float, unicode: bool) -> Text:
     return Text.assemble(
         (frames[int(now * 8) % len(frames)] + " ", "cyan"), (_dot(unicode).join(parts), "bold")
     )
+
+
+def _children(view: View, room: int, unicode: bool) -> list[Text]:
+    """The children at work, each below its parent; what does not fit is counted."""
+    from rich.text import Text
+
+    names = sorted(view.children, key=lambda name: [int(n) for n in name.split(".")])
+    kept = names if len(names) <= room else names[: room - 1]
+    rows: list[Text] = []
+    for name in kept:
+        child = view.children[name]
+        parts = [f"turn {child.turn}" if child.turn else "", child.phase]
+        parts += [calls(child.calls_done, child.calls_all, 0)] if child.calls_all else []
+        indent = "   " * (name.count(".") - 1) + ("└─ " if unicode else "`- ")
+        told = _dot(unicode).join(each for each in parts if each)
+        query = (f"  {one_line(safe(child.query))}", "dim")
+        rows.append(Text.assemble((indent, "dim"), f"{name}  {told}", query))
+    if len(names) > len(kept):
+        rows.append(Text(f"({len(names) - len(kept):,} more children at work)", style="dim"))
+    return rows
 
 
 def _tabless(text: str) -> str:

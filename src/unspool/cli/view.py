@@ -1,7 +1,7 @@
 """What a run looks like right now: the events so far, folded into a few numbers and texts.
 
 Contract: :func:`fold` is pure. Turns, code and output are those of the root node; sub-calls, tokens and
-cost are those of the whole tree.
+cost are those of the whole tree; ``children`` has the children that are at work.
 
 >>> from unspool.events import BatchStarted, CallEnded
 >>> view = fold(View(), BatchStarted(node="0", turn=1, cell=1, batch=1, size=16))
@@ -11,6 +11,7 @@ cost are those of the whole tree.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -19,7 +20,19 @@ from ..types import CUT, PASSING, CellOutcome, Status, Usage
 
 ROOT = "0"
 Phase = Literal["starting", "asking the model", "the model writes", "running code", "done"]
+_QUERY_KEPT = 200
 _REPLY_KEPT = 8_000  # characters of a reply that is being written: more than a screen has
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child that is at work."""
+
+    query: str
+    turn: int = 0
+    phase: Phase = "starting"
+    calls_done: int = 0
+    calls_all: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,7 @@ class View:
     cut: bool = False  # something in this cell was stopped, so that its end says nothing
     before: tuple[int, int, int] = (0, 0, 0)  # done, all, failed as the cell began
     nodes: int = 0
+    children: Mapping[str, Child] = field(default_factory=lambda: dict[str, Child]())  # those at work
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0  # None: a price is not known
     status: Status | None = None
@@ -56,6 +70,8 @@ class View:
 def fold(view: View, event: ev.Event) -> View:
     """The view after one more event."""
     view = replace(view, now=event.time)
+    if view.children or isinstance(event, ev.NodeStarted):
+        view = _with_children(view, event)
     match event:
         case ev.RunStarted():
             turns = event.settings.get("max_turns")
@@ -83,6 +99,34 @@ def fold(view: View, event: ev.Event) -> View:
             return _root(view, event)
         case _:
             return view
+
+
+def _with_children(view: View, event: ev.Event) -> View:
+    """The children at work; what the root does is told apart."""
+    node = getattr(event, "node", ROOT)
+    child = view.children.get(node)
+    match event:
+        case ev.RunEnded():
+            return replace(view, children={})
+        case ev.NodeStarted() if node != ROOT:
+            return replace(view, children={**view.children, node: Child(event.query[:_QUERY_KEPT])})
+        case ev.NodeEnded():
+            left = {name: each for name, each in view.children.items() if name != node}
+            return replace(view, children=left)
+        case ev.TurnStarted() if child:
+            phase: Phase = "asking the model" if event.turn else "starting"
+            child = replace(child, turn=event.turn, phase=phase)
+        case ev.CellStarted() if child:
+            child = replace(child, phase="running code", calls_done=0, calls_all=0)
+        case ev.BatchStarted() if child:
+            child = replace(child, calls_all=child.calls_all + event.size)
+        case ev.CallStarted() if child and event.batch is None:
+            child = replace(child, calls_all=child.calls_all + 1)
+        case ev.CallEnded() if child:
+            child = replace(child, calls_done=child.calls_done + 1)
+        case _:
+            return view
+    return replace(view, children={**view.children, node: child})
 
 
 def _root(view: View, event: ev.TurnStarted | ev.ModelDelta | ev.CellStarted | ev.CellEnded) -> View:

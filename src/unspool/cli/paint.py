@@ -1,0 +1,125 @@
+"""Rows of text in a few styles, written to a terminal or a pipe.
+
+Contract: a row is made of parts; every text goes through :func:`part` or :func:`block`, which make it safe.
+Into a pipe, with ``NO_COLOR``, or on a dumb terminal nothing but the text is written; on a terminal rows are
+cut at its width, or wrap where all of them is wanted. Where the stream cannot show the lines of a tree, plain
+characters stand for them.
+
+>>> row = (part("turn 1", BOLD), part("  \\x1b[2J"))
+>>> painted(row, colour=False), painted(row, colour=True)
+('turn 1  \\\\x1b[2J', '\\x1b[1mturn 1\\x1b[0m  \\\\x1b[2J')
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .terminal import Output, columns, is_terminal, safe
+
+PLAIN, BOLD, DIM, RED, GREEN, CYAN = "", "1", "2", "31", "32", "36"  # as a terminal is told them
+_CODE: Mapping[str, str] = {
+    "Token.Keyword": "34",
+    "Token.Literal.String": "33",
+    "Token.Literal.Number": "35",
+    "Token.Comment": DIM,
+    "Token.Name.Builtin": CYAN,
+    "Token.Name.Function": CYAN,
+    "Token.Operator.Word": "34",
+}
+_ASCII = str.maketrans({"├": "|", "└": "`", "│": "|", "─": "-", "·": "|", "…": "~", "→": ">", "←": "<"})
+
+
+class Part(NamedTuple):
+    text: str
+    style: str = PLAIN
+
+
+Row = tuple[Part, ...]
+
+
+def part(text: str, style: str = PLAIN) -> Part:
+    """One piece of a row: no line break, nothing that a terminal would obey."""
+    if text.isascii() and text.isprintable():
+        return Part(text, style)
+    return Part(safe(text).replace("\n", " ").expandtabs(4), style)
+
+
+def block(text: str, style: str = PLAIN, *, indent: str = "  ") -> Iterator[Row]:
+    """A text of several lines, each a row."""
+    for line in safe(text.strip("\n")).expandtabs(4).split("\n"):
+        yield (Part(indent), Part(line, style)) if line else ()
+
+
+def code_block(code: str, *, indent: str = "  ") -> Iterator[Row]:
+    """Python, highlighted in the terminal's own colours."""
+    from pygments.lexers.python import PythonLexer
+
+    row: list[Part] = []
+    for kind, text in PythonLexer(stripnl=False).get_tokens(safe(code.strip("\n")).expandtabs(4)):
+        first, *others = text.split("\n")
+        if first:
+            row.append(Part(first, _style(str(kind))))
+        for line in others:
+            yield (Part(indent), *row) if row else ()
+            row = [Part(line, _style(str(kind)))] if line else []
+    if row:
+        yield (Part(indent), *row)
+
+
+def _style(kind: str) -> str:
+    return next((style for start, style in _CODE.items() if kind.startswith(start)), PLAIN)
+
+
+def painted(row: Row, *, colour: bool) -> str:
+    if not colour:
+        return "".join(each.text for each in row).rstrip()
+    return "".join(f"\x1b[{p.style}m{p.text}\x1b[0m" if p.style else p.text for p in row)
+
+
+def fitted(row: Row, width: int) -> Row:
+    """The row in at most ``width`` columns, and a mark where something is left out."""
+    from rich.cells import cell_len, set_cell_size
+
+    if sum(cell_len(each.text) for each in row) <= width:
+        return row
+    kept: list[Part] = []
+    room = max(1, width) - 1
+    for each in row:
+        size = cell_len(each.text)
+        if size > room:
+            kept.append(Part(set_cell_size(each.text, room).rstrip() + "…", each.style))
+            break
+        kept.append(each)
+        room -= size
+    return tuple(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A stream to paint on. ``width`` is None where nothing is cut: a pipe, a file."""
+
+    out: Output
+    colour: bool
+    width: int | None
+    unicode: bool = True
+
+    @staticmethod
+    def stdout() -> Paper:
+        stream = sys.stdout
+        terminal = is_terminal(stream)
+        colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+        unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
+        return Paper(Output(stream), colour, columns(stream), unicode)
+
+    def write(self, rows: Iterable[Row], *, whole: bool = False) -> None:
+        """The rows as lines; cut at the width unless all of them is wanted (``whole``)."""
+        lines = (
+            painted(row if whole or self.width is None else fitted(row, self.width), colour=self.colour)
+            for row in rows
+        )
+        text = "".join(line + "\n" for line in lines)
+        self.out.write(text if self.unicode else text.translate(_ASCII))

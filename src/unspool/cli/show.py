@@ -1,0 +1,219 @@
+"""``unspool runs show``: what a run did, from its journal alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .exits import errors_as_exits
+from .options import RunName, RunsFolder
+from .runs import find_run, runs_option, to_go_on
+
+if TYPE_CHECKING:
+    from ..events import Event
+    from ..trace import TraceBuilder
+    from ..types import Node, SubCall, Turn
+    from .paint import Paper, Row
+
+
+def show(
+    run: RunName,
+    runs: RunsFolder = None,
+    node: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help='This node alone, such as "0.1", with its children in the tree.'),
+    ] = None,
+    turn: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="A turn in full: words, code, output, sub-calls.")
+    ] = None,
+    calls: Annotated[bool, typer.Option("--calls", help="The sub-calls, prompts and replies.")] = False,
+    code: Annotated[bool, typer.Option("--code", help="The code of a node's cells as one script.")] = False,
+    as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object an event.")] = False,
+) -> None:
+    """Show a run as a tree, and its answer; or a part of it in full."""
+    with errors_as_exits():
+        from ..errors import ConfigError
+        from ..journal import Journal
+        from ..trace import TraceBuilder
+        from .paint import Paper
+
+        if calls + code + as_object > 1:
+            raise ConfigError("--calls, --code and --json: give one of them")
+        journal = Journal(runs)
+        name = find_run(journal, run)
+        events = journal.read(name)
+        paper = Paper.stdout()
+        if as_object:
+            _events(events, paper)
+            return
+        builder = TraceBuilder()
+        for event in events:
+            builder.add(event)
+        going = builder.ended is None and journal.is_written(name)
+        part = _Part.of(builder, node, turn)
+        if code:
+            _code(part, paper)
+        elif calls:
+            _calls(part, paper)
+        elif part.turn is not None:
+            _turn(part, paper, going)
+        else:
+            _tree(builder, part, name, paper, going)
+            if node is None:
+                _end(builder, name, runs, paper, going)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is shown: a node, all of it or one turn. ``whole``: no node was named."""
+
+    node: Node | None
+    turn: Turn | None
+    whole: bool
+
+    @staticmethod
+    def of(builder: TraceBuilder, node: str | None, turn: int | None) -> _Part:
+        from ..errors import ConfigError
+
+        root = builder.root()
+        found = root.find(node) if root is not None and node is not None else root
+        if node is not None and found is None:
+            some = [each.id for each in root.walk()][:10] if root else []
+            raise ConfigError(
+                f"there is no node {node!r} in this run; there are: {', '.join(some) or 'none'}"
+            )
+        if turn is None:
+            return _Part(found, None, node is None)
+        turns = found.turns if found else ()
+        for each in turns:
+            if each.number == turn:
+                return _Part(found, each, node is None)
+        there = f"{turns[0].number} to {turns[-1].number}" if turns else "none"
+        raise ConfigError(f"--turn {turn}: there is no such turn in node {node or '0'}; there are: {there}")
+
+    def calls(self) -> Iterator[SubCall]:
+        if self.node is None:
+            return
+        if self.turn is not None:
+            for cell in self.turn.cells:
+                yield from cell.sub_calls
+            return
+        for node in self.node.walk() if self.whole else (self.node,):
+            yield from node.calls()
+
+
+def _events(events: list[Event], paper: Paper) -> None:
+    from .plain import as_json
+
+    for event in events:
+        paper.out.line(as_json({"kind": event.kind, **asdict(event)}))
+
+
+def _code(part: _Part, paper: Paper) -> None:
+    from ..words import script
+    from .paint import code_block
+    from .terminal import safe
+
+    text = script(part.node, part.turn.number if part.turn else None) if part.node else ""
+    if paper.width is None:
+        paper.out.write(safe(text))
+    else:
+        paper.write(code_block(text, indent=""), whole=True)
+
+
+def _calls(part: _Part, paper: Paper) -> None:
+    from .paint import DIM
+    from .paint import part as told
+    from .turns import calls
+
+    made = list(part.calls())
+    paper.write(calls(made) if made else [(told("no sub-calls", DIM),)])
+
+
+def _turn(part: _Part, paper: Paper, going: bool) -> None:
+    import time
+
+    from .turns import turn_rows
+
+    assert part.node is not None and part.turn is not None  # noqa: PT018 (a turn is of a node)
+    paper.write(turn_rows(part.node, part.turn, now=time.time() if going else None), whole=True)
+
+
+def _tree(builder: TraceBuilder, part: _Part, name: str, paper: Paper, going: bool) -> None:
+    import time
+
+    from .tree import tree
+
+    now = time.time() if going else None
+    if part.whole:
+        paper.write(_head(builder, name, going), whole=True)
+    if part.node is not None:
+        paper.write(tree(part.node, now=now))
+
+
+def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
+    """What was asked of what, how the run stands, and what it took."""
+    import time
+
+    from ..types import Usage
+    from .paint import BOLD, DIM, part
+    from .report import count, duration, money, tokens
+    from .tree import status_style, took
+
+    started, ended, root = builder.started, builder.ended, builder.root()
+    if started is None:
+        yield (part(f"run: {name}, of which nothing else is kept"),)
+        return
+    yield (part(f"run: {name}, {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(started.time))}"),)
+    yield (part("question: "), part(started.query.strip(), BOLD))
+    if started.sources:
+        yield (part(f"input: {', '.join(started.sources)}"),)
+    status = ended.status if ended else None
+    lasted = duration(ended.seconds) if ended else took(started.time, builder.last)
+    state = f"{status} in" if status else "running for" if going else "interrupted after"
+    yield (part(f"{state} {lasted}", status_style(status)),)
+    usage, cost = (ended.usage, ended.cost) if ended else root.spent() if root else (Usage(), 0.0)
+    sub_calls = sum(1 for node in root.walk() for _ in node.calls()) if root else 0
+    sub_calls = ended.sub_calls if ended else sub_calls
+    turns = max((turn.number for turn in root.turns), default=0) if root else 0
+    children = sum(1 for _ in root.walk()) - 1 if root else 0
+    amounts = [count(turns, "turn"), count(sub_calls, "sub-call")]
+    amounts += [f"{children:,} {'child' if children == 1 else 'children'}"] if children else []
+    amounts += [tokens(usage), money(cost)]
+    yield (part(", ".join(amounts)),)
+    for line in ended.ledger if ended else ():
+        paid = f"{line.role}: {line.model}, {count(line.usage.calls, 'call')}, {tokens(line.usage)}"
+        yield (part(f"  {paid}, {money(line.cost)}", DIM),)
+    limits = [
+        f"{name} {started.settings[name]}" for name in _LIMITS if started.settings.get(name) is not None
+    ]
+    yield (part(f"limits: {', '.join(limits)}", DIM),)
+    yield ()
+
+
+_LIMITS = ("usd", "tokens", "calls", "seconds", "max_turns", "max_depth")
+
+
+def _end(builder: TraceBuilder, name: str, runs: Path | None, paper: Paper, going: bool) -> None:
+    """The notes, the answer, and what can be done with a run that has none."""
+    from .paint import DIM, RED, block, part
+    from .plain import as_text
+
+    ended = builder.ended
+    rows: list[Row] = [()]
+    if ended is not None:
+        rows += [(part(f"note: {note}", DIM),) for note in ended.notes]
+        if ended.status != "answered":
+            rows.append((part(f"{ended.status}: {ended.reason}", RED),))
+        if ended.draft is not None:
+            rows.append((part(f"the answer is a draft: {ended.draft}", RED),))
+        if ended.answer is not None:
+            rows += block(as_text(ended.answer), indent="")
+    if ended is None or ended.status != "answered":
+        watched = f"it is still going: unspool watch {name}{runs_option(runs)}"
+        rows.append((part(watched if going else to_go_on(name, runs, ended)),))
+    paper.write(rows if len(rows) > 1 else [], whole=True)

@@ -1,0 +1,124 @@
+"""A run as a tree: its nodes, what each turn did, and what each subtree took. Pure.
+
+Contract: one row a node and one a turn, children under the turn that asked for them; a child's question ends
+its row, so that it is what a narrow terminal cuts off. Amounts that are not known are not shown as 0.
+
+>>> from unspool.cli.paint import painted
+>>> from unspool.types import CellRun, Node, Turn
+>>> cell = CellRun(1, "print(1)", outcome="ok", seconds=0.2)
+>>> turn = Turn(1, text="", cells=(cell,), started=5.0, ended=6.5)
+>>> for row in tree(Node("0", None, 0, "?", "", turns=(turn,), started=5.0)):
+...     print(painted(row, colour=False))
+0  going on  $0
+└─ turn 1  1.5 s  1 line of code
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..safe_text import one_line
+from ..types import CellRun, Node, Turn, Usage
+from .paint import BOLD, CYAN, DIM, GREEN, PLAIN, RED, Part, Row, part
+from .report import count, duration, money
+
+_OUTCOMES = {
+    "interrupted": "stopped; variables kept",
+    "rolled_back": "stopped; undone",
+    "restarted": "stopped; the REPL began anew",
+    "submitted": "submitted",
+}
+_QUESTION = 200  # characters of a child's question
+
+
+def tree(node: Node, *, prefix: str = "", mark: str = "", now: float | None = None) -> Iterator[Row]:
+    """The rows of a node and of all below it. ``now`` is the clock of a node that goes on."""
+    yield (Part(prefix + mark, DIM), *_node(node, now))
+    if mark:
+        prefix += "   " if mark.startswith("└") else "│  "
+    for turn in node.turns:
+        last = turn is node.turns[-1]
+        yield (Part(f"{prefix}{'└─ ' if last else '├─ '}", DIM), *_turn(turn, now))
+        below = prefix + ("   " if last else "│  ")
+        children = _asked_in(node, turn, last)
+        for child in children:
+            yield from tree(child, prefix=below, mark="└─ " if child is children[-1] else "├─ ", now=now)
+
+
+def _asked_in(node: Node, turn: Turn, last: bool) -> list[Node]:
+    cells = {cell.number for cell in turn.cells}
+    return [child for child in node.children if child.cell in cells or (last and not child.cell)]
+
+
+def status_style(status: str | None) -> str:
+    return {None: CYAN, "answered": GREEN, "failed": RED, "cancelled": RED}.get(status, PLAIN)
+
+
+def took(started: float | None, ended: float | None, now: float | None = None) -> str:
+    """The time between the two; of what goes on, so far."""
+    until = now if ended is None else ended
+    return duration(max(0.0, until - started)) if started is not None and until is not None else ""
+
+
+def short_tokens(usage: Usage) -> str:
+    """
+    >>> short_tokens(Usage(calls=1, input_tokens=12_340, output_tokens=60)), short_tokens(Usage(calls=1))
+    ('12.4k tokens', 'tokens unknown')
+    """
+    if not usage.calls:
+        return ""
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return "tokens unknown"
+    total = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+    shown = f"{total}" if total < 1000 else f"{total / 1e3:.1f}k" if total < 1e6 else f"{total / 1e6:.1f}M"
+    return f"{'at least ' if usage.calls_unmeasured else ''}{shown} tokens"
+
+
+def _node(node: Node, now: float | None) -> Iterator[Part]:
+    usage, cost = node.spent()
+    yield part(node.id, BOLD)
+    yield part(f"  {node.status or 'going on'}", status_style(node.status))
+    figures = (took(node.started, node.ended, now), money(cost), short_tokens(usage))
+    yield part("".join(f"  {figure}" for figure in figures if figure))
+    if node.parent is not None:
+        yield part(f"  {one_line(node.query, _QUESTION)}", DIM)
+    if node.status not in (None, "answered"):
+        yield part(f"  ({one_line(node.reason)})", status_style(node.status))
+
+
+def _turn(turn: Turn, now: float | None) -> Iterator[Part]:
+    name = f"turn {turn.number}" if turn.number else "first look"
+    time = took(turn.started, turn.ended, now)
+    yield part(f"{name}  {time}  " if time else f"{name}  ")
+    if turn.text is None and turn.number:
+        yield part("no reply", CYAN if now is not None else DIM)
+        return
+    yield part(", ".join(_told(turn)), DIM)
+    for cell in turn.cells:
+        if cell.error is not None:
+            yield part(f"  {cell.error.type}: {one_line(cell.error.message, _QUESTION)}", RED)
+
+
+def _told(turn: Turn) -> Iterator[str]:
+    lines = sum(len(cell.code.strip().splitlines()) for cell in turn.cells)
+    yield f"{count(lines, 'line')} of code" if turn.cells else "nothing to run"
+    if amount := calls_told(turn.cells):
+        yield amount
+    for cell in turn.cells:
+        if cell.outcome is None:
+            yield "not ended"
+        elif cell.outcome in _OUTCOMES:
+            yield _OUTCOMES[cell.outcome]
+
+
+def calls_told(cells: Sequence[CellRun]) -> str:
+    """How many sub-calls these cells made, and what became of them."""
+    calls = [call for cell in cells for call in cell.sub_calls]
+    if not calls:
+        return ""
+    failed = sum(call.error is not None for call in calls)
+    cached = sum(call.cached for call in calls)
+    still = sum(call.ended is None for call in calls)
+    told = count(len(calls), "sub-call")
+    marks = ((failed, "failed"), (cached, "from the cache"), (still, "without a reply"))
+    return told + "".join(f", {number:,} {what}" for number, what in marks if number)

@@ -1,0 +1,91 @@
+"""``unspool watch``: follows a run of another process, from its journal.
+
+Contract: shows what is in the journal, then what comes, and ends with the run: the answer on stdout, the
+exit code of ``unspool ask``. Of a run whose process has gone it says so, and how to go on. It only reads:
+leaving it leaves the run as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..events import RunEnded, RunResumed, RunStarted
+from .exits import CANCELLED, FAILED, errors_as_exits
+from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
+from .terminal import Output, complain
+
+if TYPE_CHECKING:
+    from ..journal import Journal
+    from .ask import Story
+    from .display import Display
+
+_PAUSE = 0.1  # seconds between two looks at the journal
+_SILENCE = 1.0  # seconds without an event, after which it is asked whether somebody still writes
+
+
+def watch(
+    run: RunName,
+    runs: RunsFolder = None,
+    as_object: AsObject = False,
+    quiet: Quiet = False,
+    show_code: ShowCode = False,
+) -> None:
+    """Follow a run that goes on in another process, to its end.
+
+    Exit codes as of unspool ask; 1 as well where the run's process has gone.
+    """
+    with errors_as_exits():
+        from ..journal import Journal
+        from .ask import deliver
+        from .display import make_display
+        from .runs import find_run, hint, to_go_on
+
+        journal = Journal(runs)
+        name = find_run(journal, run)
+        journal.path(name)  # says that there is none
+        display = make_display(quiet=quiet, show_code=show_code)
+        try:
+            story = follow(journal, name, display)
+        except KeyboardInterrupt:
+            display.close()
+            complain("no longer watched; the run itself goes on")
+            raise typer.Exit(CANCELLED) from None
+        finally:
+            display.close()
+        if story.ended is None:
+            complain(f"the process of the run {name} has gone")
+            Output(sys.stderr).line(to_go_on(name, runs, None))
+            raise typer.Exit(FAILED)
+        code = deliver(story, as_object=as_object)
+        if not quiet:
+            hint(story.ended, runs)
+    raise typer.Exit(code)
+
+
+def follow(journal: Journal, run: str, display: Display) -> Story:
+    """Shows the events of a run as they are written. Without an end: nobody writes it any more."""
+    from .ask import Story
+
+    story, place, heard, alone = Story(), 0, time.monotonic(), False
+    while True:
+        events, place = journal.read_from(run, place)
+        for event in events:
+            display.add(event)
+            if isinstance(event, RunStarted):
+                story.started = event
+            elif isinstance(event, RunEnded | RunResumed):
+                story.ended = event if isinstance(event, RunEnded) else None
+        if alone and not events:
+            return story
+        now = time.monotonic()
+        if events:
+            heard = now
+        # First whether it is written, then once more what is there: its last events are not missed.
+        silent = story.ended is not None or now - heard >= _SILENCE
+        alone = silent and not journal.is_written(run)
+        if not alone:
+            time.sleep(_PAUSE)

@@ -1,0 +1,167 @@
+"""``unspool runs show``: the tree and its parts, from the journals of real runs."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from unspool.cli.app import app
+
+from .. import stories
+from .conftest import MakeCli
+from .test_cli_live import on_terminal
+
+BAD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+PARTS = ((), ("--turn", "1"), ("--turn", "2"), ("--calls",), ("--code",))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with children and failures, and a hostile one."""
+    folder = tmp_path_factory.mktemp("runs")
+    stories.with_children(folder / "one")
+    stories.hostile(folder / "two")
+    return folder
+
+
+class Show(Protocol):
+    def __call__(self, folder: Path, *arguments: str) -> str: ...
+
+
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Show:
+    """What the command prints into a pipe, without a process of its own."""
+
+    def run(folder: Path, *arguments: str) -> str:
+        app(["runs", "show", "last", "--runs", str(folder), *arguments], standalone_mode=False)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_tree_has_every_node_with_what_it_took(show: Show, kept: Path) -> None:
+    out = show(kept / "one")
+    assert "\nquestion: How much spam is in these mails?\nanswered in " in out
+    assert "3 turns, 4 sub-calls, 2 children, " in out
+    assert "sub: scripted:sub, 3 calls, 12 tokens in, 15 out, $0.0003" in out
+    shape = [re.sub(r"  .*", "", line) for line in out.splitlines() if re.match(r"[\s│]*[├└0]", line)]
+    assert shape[:4] == ["0", "├─ turn 1", "├─ turn 2", "└─ turn 3"]
+    assert [
+        line for line in out.splitlines() if line.startswith(("   ├─ 0.1  answered", "   └─ 0.2  answered"))
+    ]
+    assert "4 sub-calls, 1 failed" in out
+    assert "ValueError: no such column" in out
+    assert re.search(r"0\.2  answered  [^ ]+ m?s  \$0\.0010  878 tokens  How often is spam there\? y", out)
+    assert out.endswith('\n{"spam": 400}\n')
+    assert "\x1b" not in out
+
+
+def test_a_turn_has_words_code_output_and_sub_calls_apart(show: Show, kept: Path) -> None:
+    out = show(kept / "one", "--turn", "1")
+    words, rest = out.split("code of cell 1")
+    code, rest = rest.split("output of cell 1")
+    output, calls = rest.split("sub-calls of cell 1")
+    assert "Let me look first." in words
+    assert "print" not in words
+    assert "items = llm_query_batched(" in code
+    assert "FailedCall(bad_request" in output
+    assert "failed: bad_request: the server said 400" in calls
+    assert "→ is it spam? a\n   ← seen: is it spam? a" in calls
+    assert "0.1  answered" in show(kept / "one", "--turn", "3")
+    child = show(kept / "one", "--node", "0.1", "--turn", "1")
+    assert "submit(context.count('spam'))" in child
+
+
+def test_calls_and_code_can_be_had_alone(show: Show, kept: Path) -> None:
+    calls = show(kept / "one", "--calls")
+    assert len(re.findall(r"^\d+  node 0, turn 1, cell 1, item \d of batch 1", calls, re.MULTILINE)) == 4
+    assert show(kept / "one", "--calls", "--turn", "2") == "no sub-calls\n"
+    code = show(kept / "one", "--code")
+    compile(code, "script", "exec")
+    assert "# node 0, turn 2, cell 2: error\nraise ValueError('no such column')" in code
+    assert "submit(context.count" not in code
+    assert "submit(context.count" in show(kept / "one", "--code", "--node", "0.2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--node", "7"), "there are: 0, 0.1, 0.2"),
+        (("--turn", "9"), "there are: 1 to 3"),
+        (("--calls", "--code"), "give one of them"),
+    ],
+)
+def test_what_is_not_there_is_told(
+    capsys: pytest.CaptureFixture[str], kept: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    code = app(["runs", "show", "last", "--runs", str(kept / "one"), *arguments], standalone_mode=False)
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("part", PARTS, ids=" ".join)
+def test_hostile_text_shows_as_text(show: Show, kept: Path, part: tuple[str, ...]) -> None:
+    out = show(kept / "two", *part)
+    assert not BAD.search(out)
+    assert "<script>alert(1)</script>" in out
+    assert "\\x1b]0;owned\\x07" in out
+
+
+def test_hostile_text_shows_as_text_on_a_terminal(make_cli: MakeCli, kept: Path) -> None:
+    cli = make_cli(["unused"])
+    command = cli.command("runs", "show", "last", "--runs", str(kept / "two"), "--turn", "2")
+    code, sent = on_terminal(cli, command, columns=80)
+    assert code == 0
+    assert "alert(1)" in sent
+    assert not BAD.search(COLOUR.sub("", sent.replace("\r\n", "\n")))
+
+
+@pytest.mark.parametrize("columns", [40, 80, 160])
+def test_the_tree_fits_the_terminal(make_cli: MakeCli, kept: Path, columns: int) -> None:
+    cli = make_cli(["unused"])
+    command = cli.command("runs", "show", "last", "--runs", str(kept / "one"), "--node", "0")
+    code, sent = on_terminal(cli, command, columns=columns)
+    assert code == 0
+    assert COLOUR.search(sent)
+    rows = COLOUR.sub("", sent.replace("\r\n", "\n")).splitlines()
+    assert len(rows) == 8
+    assert max(len(row) for row in rows) <= columns
+    assert any("0.1  answered" in row for row in rows)
+    if columns == 40:
+        assert "\x1b" not in on_terminal(cli, command, columns=columns, NO_COLOR="1")[1]
+
+
+def test_a_stream_that_is_not_utf_8_gets_plain_characters(make_cli: MakeCli, kept: Path) -> None:
+    cli = make_cli(["unused"])
+    done = cli.run(
+        cli.command("runs", "show", "last", "--runs", str(kept / "one")),
+        environment={"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )
+    assert done.returncode == 0
+    assert b"`- turn 3" in done.stdout
+    assert done.stdout.isascii()
+
+
+def test_a_run_that_was_killed_shows_what_is_known(show: Show, tmp_path: Path) -> None:
+    run = stories.with_children(tmp_path)
+    events = tmp_path / run.id / "events.jsonl"
+    lines = events.read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        events.write_bytes(b"".join(lines[:kept]))
+        out = show(tmp_path)
+        assert f"unspool runs resume {run.id}" in out
+        assert "interrupted" in out or kept == 0
+
+
+def test_5000_sub_calls_show_at_once(show: Show, tmp_path: Path) -> None:
+    stories.long(tmp_path, 5000)
+    before = time.process_time()
+    out = show(tmp_path)
+    assert time.process_time() - before < 3  # CPU; about 0.5 s on an idle machine
+    assert "5,000 sub-calls" in out
