@@ -15,21 +15,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from .data import describe_mapping, describe_other, describe_sequence
+from .data import describe_mapping, describe_other, describe_record, describe_sequence
+from .record import fields_of
 from .sources import Source, told
+from .table import described
 from .text import describe_text, read_file
 
 __all__ = ["describe", "read_file"]
 
 
-def describe(value: object, *, head: int = 600, tail: int = 300) -> str:
-    """``value`` in words, with at most ``head`` + ``tail`` characters of it."""
+def describe(value: object, *, head: int = 600, tail: int = 300, name: str = "context") -> str:
+    """``value`` in words, with at most ``head`` + ``tail`` characters of it. ``name``: what it is called."""
+    room = head + tail
     if isinstance(value, str):
-        return describe_text(value, head, tail)
+        return describe_text(value, head, tail, name)
     if isinstance(value, Source):
-        return told(value)
+        return told(value, name)
+    if (known := described(value, room, name)) is not None:
+        return known
+    if (fields := fields_of(value)) is not None:
+        return describe_record(value, fields, room, name)
     if isinstance(value, Mapping):
-        return describe_mapping(value, head + tail)
+        return describe_mapping(value, room, name)
     if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray):
-        return describe_sequence(value, head + tail)
-    return describe_other(value, head + tail)
+        return describe_sequence(value, room, name)
+    return describe_other(value, room, name)

@@ -1,7 +1,7 @@
 """Which context it is: a hash of its content, the same in every process and on every machine.
 
-Contract: :func:`context_hash` tells texts, numbers, collections of them, dataclasses, pydantic models
-and pandas tables apart by content and kind; for a value that it does not know it is ``None``.
+Contract: :func:`context_hash` tells texts, numbers, collections of them, dataclasses, pydantic models,
+tables and arrays apart by content and kind; for a value that it does not know it is ``None``.
 
 >>> context_hash("abc") == context_hash("ab" + "c"), context_hash("1") == context_hash(1)
 (True, False)
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 
 from .fingerprint import parts_of
 from .sources import Source
+from .table_bytes import table_parts
 
 _PART = 1 << 20  # characters of a text that are encoded at a time
 _PLAIN = (int, float, complex, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
@@ -74,7 +75,7 @@ def _text(text: str) -> bytes:
     return digest.digest()
 
 
-def _digest(kind: str, parts: Iterable[bytes | bytearray]) -> bytes:
+def _digest(kind: str, parts: Iterable[bytes | bytearray | memoryview]) -> bytes:
     digest = hashlib.sha256(kind.encode() + b"\0")
     for part in parts:
         digest.update(part)
@@ -87,18 +88,16 @@ def _record(value: object, depth: int) -> bytes:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         told: object = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         return _digest(name, (_hash(told, depth + 1),))
-    pydantic, pandas = sys.modules.get("pydantic"), sys.modules.get("pandas")
+    pydantic = sys.modules.get("pydantic")
     if pydantic is not None and isinstance(value, pydantic.BaseModel):
         return _digest(name, (_hash(value.model_dump(), depth + 1),))
-    if pandas is not None and isinstance(value, pandas.DataFrame | pandas.Series):
-        frame = value.to_frame() if isinstance(value, pandas.Series) else value
-        try:
-            rows = pandas.util.hash_pandas_object(frame, index=True).to_numpy().tobytes()
-        except TypeError:  # cells that pandas has no hash for: lists, dicts
-            raise _Unknown from None
-        head = repr([(str(column), str(dtype)) for column, dtype in frame.dtypes.items()])
-        return _digest(name, (head.encode(), rows))
-    raise _Unknown
+    try:
+        parts = table_parts(value)
+    except TypeError:  # cells that no hash is known for: lists, dicts
+        raise _Unknown from None
+    if parts is None:
+        raise _Unknown
+    return _digest(name, parts)
 
 
 async def hash_of(context: object) -> str | None:

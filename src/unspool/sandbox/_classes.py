@@ -44,7 +44,7 @@ def importable(module: str) -> bool:
 
 
 def is_there(kind: type) -> bool:
-    """Whether the sandbox can import this class, or need not: ours with a ``__reduce__`` become something there."""
+    """Whether the sandbox can import this class, or need not: ours with a ``__reduce__`` say it all."""
     if kind.__module__.startswith("unspool.") and "__reduce__" in vars(kind):
         return True
     return "<locals>" not in kind.__qualname__ and importable(kind.__module__)
