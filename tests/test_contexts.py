@@ -61,7 +61,7 @@ def test_a_mapping_names_its_entries() -> None:
 def test_a_table_shows_columns_and_rows() -> None:
     pd = pytest.importorskip("pandas")
     told = describe(pd.DataFrame({"word": ["x"] * 5000, "n": range(5000)}))
-    assert "shape (5000, 2)" in told
+    assert "5,000 rows × 2 columns" in told
     assert "int64" in told
 
 

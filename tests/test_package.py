@@ -22,6 +22,7 @@ LONG = {"sandbox/worker.py"}  # one file, so that it can be sent to any interpre
 
 PUBLIC = [
     "RLM",
+    "Contexts",
     "Budget",
     "Run",
     "Usage",

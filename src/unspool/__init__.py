@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .budget import Budget
+    from .contexts.several import Contexts
     from .errors import (
         ConfigError,
         ContextError,
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 _HOME = {
     "RLM": "rlm",
     "Budget": "budget",
+    "Contexts": "contexts.several",
     "Run": "types",
     "Usage": "types",
     "FailedCall": "types",
@@ -61,6 +63,7 @@ _HOME = {
 
 __all__ = [  # noqa: RUF022 (grouped as above)
     "RLM",
+    "Contexts",
     "Budget",
     "Run",
     "Usage",

@@ -18,6 +18,7 @@ from .budget import Budget, Meter
 from .cache import ReplyCache
 from .contexts.identity import hash_of
 from .contexts.looking import looked
+from .contexts.several import Contexts, check_beside, plain
 from .contexts.sources import names_of, sources_in, with_sources
 from .ending import to_the_end
 from .engine_models import EngineModels, Models
@@ -110,6 +111,7 @@ class Engine:
         models = await self._models.ready(priced=settings.budget.usd is not None)
         log = EventLog(new_id())
         scope = self._scope(models, log, asker, Replay())
+        check_beside(context, settings.tools.names, scope.profile.imports)
         paths = () if sources else names_of(context)
         given = await asyncio.to_thread(with_sources, context)
         context, told = await looked(given, scope.sandbox, head=scope.profile.head, tail=scope.profile.tail)
@@ -121,11 +123,15 @@ class Engine:
             sub_model=scope.sub.info.name,
             profile=scope.profile.name,
             context=told,
-            settings={**settings.told(), "answer": wanted.kept},
+            settings={
+                **settings.told(),
+                "answer": wanted.kept,
+                "named": int(isinstance(context, Contexts)),
+            },
             context_hash=await hash_of(context) if settings.store is not None else None,
             sources=tuple(sources) or paths,
             folder=os.getcwd() if sources or paths else "",
-            kept=context if settings.keep_context and not any(sources_in(context)) else None,
+            kept=plain(context) if settings.keep_context and not any(sources_in(context)) else None,
             paths=bool(paths),
         )
         with kept(settings.store, log.run):

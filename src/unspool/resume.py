@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .answers import AnswerType
 from .budget import Reply
+from .contexts import Contexts
 from .contexts.named import read_names
 from .contexts.sources import with_sources
 from .errors import ConfigError, ContextError, JournalError
@@ -52,6 +53,8 @@ class Past:
         started = self.started
         if given is not None:
             return with_sources(given)
+        if isinstance(started.kept, dict) and started.settings.get("named"):
+            return Contexts(started.kept)
         if started.kept is not None:
             return started.kept
         if not started.sources:

@@ -510,4 +510,5 @@ def test_every_setting_that_a_run_keeps_is_taken_up_again() -> None:
         *limits,
         "sandbox",
         "answer",
-    }  # the engine takes up the answer
+        "named",
+    }  # the engine takes up the answer, and whether the context is several by name

@@ -17,11 +17,12 @@ from collections.abc import Mapping, Sequence, Set
 
 from .data import describe_mapping, describe_other, describe_record, describe_sequence
 from .record import fields_of
+from .several import Contexts, describe_several
 from .sources import Source, told
 from .table import described
 from .text import describe_text, read_file
 
-__all__ = ["describe", "read_file"]
+__all__ = ["Contexts", "describe", "read_file"]
 
 
 def describe(value: object, *, head: int = 600, tail: int = 300, name: str = "context") -> str:
@@ -31,6 +32,8 @@ def describe(value: object, *, head: int = 600, tail: int = 300, name: str = "co
         return describe_text(value, head, tail, name)
     if isinstance(value, Source):
         return told(value, name)
+    if isinstance(value, Contexts):
+        return describe_several(value, lambda v, h, t, n: describe(v, head=h, tail=t, name=n), head, tail)
     if (known := described(value, room, name)) is not None:
         return known
     if (fields := fields_of(value)) is not None:

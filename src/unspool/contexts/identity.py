@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from .fingerprint import parts_of
+from .several import Contexts
 from .sources import Source
 from .table_bytes import table_parts
 
@@ -57,8 +58,9 @@ def _hash(value: object, depth: int) -> bytes:
     if isinstance(value, str):
         return _text(str.__str__(value))
     if isinstance(value, Mapping):
+        kind_of_mapping = "contexts" if isinstance(value, Contexts) else "mapping"
         pairs = (_hash(part, depth + 1) for pair in value.items() for part in pair)
-        return _digest("mapping", pairs)
+        return _digest(kind_of_mapping, pairs)
     if isinstance(value, list | tuple):
         return _digest("tuple" if isinstance(value, tuple) else "list", (_hash(v, depth + 1) for v in value))
     if isinstance(value, set | frozenset):
@@ -91,13 +93,13 @@ def _record(value: object, depth: int) -> bytes:
     pydantic = sys.modules.get("pydantic")
     if pydantic is not None and isinstance(value, pydantic.BaseModel):
         return _digest(name, (_hash(value.model_dump(), depth + 1),))
-    try:
-        parts = table_parts(value)
-    except TypeError:  # cells that no hash is known for: lists, dicts
-        raise _Unknown from None
+    parts = table_parts(value)
     if parts is None:
         raise _Unknown
-    return _digest(name, parts)
+    try:
+        return _digest(name, parts)
+    except TypeError:  # cells that no hash is known for: lists, dicts
+        raise _Unknown from None
 
 
 async def hash_of(context: object) -> str | None:

@@ -9,11 +9,13 @@ is no matter of the look: the description then tells names and sizes, and the ru
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from ..errors import ContextError, HostCallError, SandboxError
 from ..sandbox.protocol import HostCall, HostReply, ReplSpec, Sandbox
 from . import describe
 from .grants import OPEN, Grants
+from .several import Contexts
 from .sources import Source, with_kind
 
 LOOKED = "_unspool_looked"
@@ -46,23 +48,27 @@ async def looked(context: object, sandbox: Sandbox, *, head: int, tail: int) -> 
     if isinstance(context, Source):
         return with_kind(context, found[0][0]), found[0][1]
     assert isinstance(context, Mapping)
-    kept = {
-        key: with_kind(value, kinds[label]) if (label := _label(key)) in kinds else value
+    named = isinstance(context, Contexts)
+    kept: Mapping[object, object] = {
+        key: with_kind(value, kinds[label]) if (label := _label(key, named)) in kinds else value
         for key, value in context.items()
     }
+    if named:
+        kept = cast("Mapping[object, object]", Contexts(cast("Mapping[str, object]", kept)))
     shown = [text for _, text in found[:MOST_SHOWN]]
     return kept, "\n\n".join([describe(kept, head=head, tail=tail), *shown])
 
 
-def _label(key: object) -> str:
-    return f"context[{key!r}]"
+def _label(key: object, named: bool) -> str:
+    return str(key) if named else f"context[{key!r}]"
 
 
 def _labelled(context: object) -> dict[str, Source]:
     if isinstance(context, Source):
         return {"context": context}
     if isinstance(context, Mapping):
-        found = {_label(key): value for key, value in context.items() if isinstance(value, Source)}
+        named = isinstance(context, Contexts)
+        found = {_label(key, named): value for key, value in context.items() if isinstance(value, Source)}
         return dict(list(found.items())[:MOST_CHECKED])
     return {}
 

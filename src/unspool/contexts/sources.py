@@ -101,10 +101,12 @@ def with_sources(context: object, folder: str = "") -> object:
     if isinstance(context, Path):
         return source_of(context, folder)
     if isinstance(context, Mapping) and any(isinstance(value, Path) for value in context.values()):
-        return {
-            key: source_of(value, folder) if isinstance(value, Path) else value
-            for key, value in context.items()
-        }
+
+        def changed(value: object) -> object:
+            return source_of(value, folder) if isinstance(value, Path) else value
+
+        kept = getattr(context, "changed", None)  # named contexts stay what they are
+        return kept(changed) if kept else {key: changed(value) for key, value in context.items()}
     return context
 
 

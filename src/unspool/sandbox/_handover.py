@@ -152,6 +152,8 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: object) -> Any:  # typeshed spells out each form
         kind = type(value)
+        if (own := getattr(kind, "__handed_over__", None)) is not None:
+            return own(value)
         if issubclass(kind, type):
             return NotImplemented if self._is_there(cast(type, value)) else _classes.told(cast(type, value))
         if not self._is_there(kind):

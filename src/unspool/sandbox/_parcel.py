@@ -187,6 +187,11 @@ def make_enum(
 # What has a form of its own in a REPL
 
 
+def named(contexts: dict[str, object]) -> object:
+    """Several contexts, each with a name."""
+    return worker.Named(contexts)
+
+
 def open_polars(name: str, table: object) -> object:
     """A polars frame or series from the Arrow table that holds its columns."""
     import polars

@@ -1089,6 +1089,15 @@ def _line_window(text: str, start: int, end: int, window: int) -> tuple[int, int
     return low, high
 
 
+class Named(dict[str, object]):
+    """Several contexts: each is bound under its own name, too."""
+
+
+def function_names() -> list[str]:
+    """The names of the REPL contract but for ``context`` and the tools."""
+    return list(Functions(cast("Repl", None), ()).names)
+
+
 class Functions:
     """The functions of the REPL contract. ``repl`` is where they live."""
 
@@ -1566,7 +1575,8 @@ class Repl:
         self._builtins = dict(vars(builtins))
         self._builtin_names = {name for name in self._builtins if not name.startswith("_")}
         self._answer: dict[str, object] = {"content": "", "ready": False}
-        self._fixed = {"context": context, **Functions(self, tools).names, "__builtins__": builtins}
+        self._contexts = {"context": context, **(context if isinstance(context, Named) else {})}
+        self._fixed = {**self._contexts, **Functions(self, tools).names, "__builtins__": builtins}
         self.namespace.update(self._fixed, answer=self._answer, __name__="__main__")
         if "reach.desk" in sys.modules:  # what is in files: loaded by the zygote
             reach("desk").DESK.connect(
@@ -1747,7 +1757,7 @@ class Repl:
             space[name] = value
             if name != "__builtins__":
                 what = "deleted" if now is _MISSING else "rebound"
-                kept = self._keep(name, now) if name == "context" else ""
+                kept = self._keep(name, now) if name in self._contexts else ""
                 self.note(f"{name} was {what}; it is back as it was{kept}")
         for name in self._builtin_names & space.keys() - self._fixed.keys():
             value = space[name]
