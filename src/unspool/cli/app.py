@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import ask, doctor, models, resume, runs, show, watch
+from . import ask, doctor, models, resume, runs, serve, show, watch
 from .terminal import Output
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("watch")(watch.watch)
+app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 runs.app.command("show")(show.show)
 runs.app.command("resume")(resume.resume)

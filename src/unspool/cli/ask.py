@@ -125,7 +125,7 @@ def ask(
             raise ConfigError("QUESTION is empty: say what to find out")
         wanted = read_answer_type(answer)
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
-            root, sub = resolve_pair(_names(model), _names(sub_model), progress=progress)
+            root, sub = resolve_pair(named(model), named(sub_model), progress=progress)
         engine = RLM(
             root,
             sub_model=sub,
@@ -150,7 +150,7 @@ def ask(
     raise typer.Exit(code)
 
 
-def _names(given: list[str] | None) -> list[str] | str | None:
+def named(given: list[str] | None) -> list[str] | str | None:
     """One name, or the list that was given at once or one by one."""
     from ..models.named import split_names
 

@@ -1,0 +1,147 @@
+"""``unspool serve``: an RLM as a model, for any client that can set a base URL."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .ask import named
+from .exits import errors_as_exits
+from .options import Quiet, RunsFolder
+from .terminal import Output, safe
+
+if TYPE_CHECKING:
+    from ..server.settings import ServerSettings
+
+
+def serve(
+    host: Annotated[
+        str,
+        typer.Option(metavar="HOST", help="The address to listen at; one that others reach needs a token."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="The port; 0: one that is free.")] = 8642,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What clients must send as their key; better in UNSPOOL_TOKEN: others see options.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="PROVIDER:MODEL, local:NAME or command:PROGRAM; several: the first that answers. "
+            "Default: one that is found.",
+            show_default=False,
+        ),
+    ] = None,
+    sub_model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="The model for sub-calls; default: what suits the model.", show_default=False
+        ),
+    ] = None,
+    at_once: Annotated[
+        int, typer.Option("--runs-at-once", min=1, metavar="N", help="More are told to come back later.")
+    ] = 16,
+    body_mb: Annotated[
+        int,
+        typer.Option(
+            "--body-mb",
+            min=1,
+            metavar="N",
+            help="Of a request at most; it takes about 4 times that in memory.",
+        ),
+    ] = 64,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", help="Of a run at most; then its draft is given.")
+    ] = 600,
+    usd: Annotated[
+        float | None, typer.Option(metavar="X", help="Spend at most X dollars on a run.", show_default=False)
+    ] = None,
+    tokens: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Read and write at most N tokens a run.", show_default=False),
+    ] = None,
+    max_turns: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Replies of the model a run at most.")
+    ] = 20,
+    max_depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of children at most.")] = 1,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
+    ] = False,
+    runs: RunsFolder = None,
+    no_journal: Annotated[
+        bool, typer.Option("--no-journal", help="Keep nothing of the runs: none can be resumed.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Serve an RLM as a model, over OpenAI's API.
+
+    Point a client at http://HOST:PORT/v1 and ask the model "unspool". Stops with Ctrl-C or TERM.
+    """
+    with errors_as_exits():
+        import asyncio
+
+        from ..budget import Budget
+        from ..models.discover import resolve_pair
+        from ..rlm import RLM
+        from ..server.app import Service
+        from ..server.process import listen
+        from ..server.process import serve as serve_until_stopped
+        from ..server.settings import TOKEN_VARIABLE, ServerSettings
+        from .pulling import shown_progress
+
+        if token is None:
+            token = os.environ.get(TOKEN_VARIABLE)
+        settings = ServerSettings(
+            host=host, port=port, token=token, runs=at_once, body_bytes=body_mb << 20, seconds=seconds
+        )
+        bound = listen(settings)
+        with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
+            root, sub = resolve_pair(named(model), named(sub_model), progress=progress)
+        engine = RLM(
+            root,
+            sub_model=sub,
+            max_turns=max_turns,
+            max_depth=max_depth,
+            budget=Budget(usd=usd, tokens=tokens),
+            cache=cache,
+            runs=not no_journal and (runs or True),
+        )
+        out = Output(sys.stderr)
+        names = (root.info.name, sub.info.name)
+
+        def log(text: str) -> None:
+            if not quiet:
+                out.line(safe(text))
+
+        def ready() -> None:
+            for line in _banner(settings, bound.getsockname()[1], names):
+                log(line)
+
+        service = Service(engine, settings, name=root.info.name, log=log)
+        try:
+            asyncio.run(serve_until_stopped(service, bound, ready))
+        finally:
+            engine.close()
+        log("stopped")
+
+
+def _banner(settings: ServerSettings, port: int, names: tuple[str, str]) -> list[str]:
+    root, sub = names
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    key = "the token" if settings.token else "anything: only this machine is served"
+    return [
+        f"unspool serves {root}" + ("" if sub == root else f", sub-calls: {sub}"),
+        f"  base URL  http://{host}:{port}/v1",
+        "  model     unspool",
+        f"  API key   {key}",
+        f"  limits    {settings.runs} runs at once, {settings.seconds:g} s each",
+        "Ctrl-C stops it.",
+    ]

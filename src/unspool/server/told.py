@@ -1,0 +1,69 @@
+"""What both shapes of reply say of a run: its answer as text, its usage, and what OpenAI has no word for.
+
+>>> pieces("abcdef", 4)
+['abcd', 'ef']
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from ..cli.plain import as_text, plain
+from ..events import RunEnded
+from ..types import Usage
+from .question import Question
+
+PIECE = 2_000  # characters of an answer in one event of a stream
+Json = Mapping[str, object]
+
+
+def text_of(ended: RunEnded, question: Question) -> str:
+    """The answer: text as it is, other values and what a schema was given for as JSON."""
+    if question.schema is not None:
+        return to_json(plain(ended.answer)).decode()
+    return as_text(ended.answer)
+
+
+def about(ended: RunEnded, question: Question) -> Json:
+    """``unspool`` in a reply. A figure that is not known is null."""
+    return {
+        "run": ended.run,
+        "status": ended.status,
+        "reason": ended.reason,
+        "draft": ended.draft,
+        "cost": ended.cost,
+        "turns": ended.turns,
+        "sub_calls": ended.sub_calls,
+        "seconds": round(ended.seconds, 3),
+        "calls_unmeasured": ended.usage.calls_unmeasured,
+        "reused_cost": ended.reused_cost,
+        "notes": [*question.notes, *ended.notes],
+    }
+
+
+def known(usage: Usage) -> tuple[int, int] | None:
+    """Tokens read and written; ``None`` where no call reported them."""
+    if usage.calls == 0:
+        return 0, 0
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    return usage.input_tokens, usage.output_tokens
+
+
+def pieces(text: str, size: int = PIECE) -> Sequence[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def to_json(value: object) -> bytes:
+    """As UTF-8; what UTF-8 has no bytes for (half of a surrogate pair) is escaped."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def frame(data: object, event: str | None = None) -> bytes:
+    """One event of a stream."""
+    head = f"event: {event}\n".encode() if event else b""
+    return head + b"data: " + to_json(data) + b"\n\n"
