@@ -47,7 +47,7 @@ class Service:
         self.began = int(time.time())
 
     def app(self) -> Starlette:
-        return Starlette(
+        app = Starlette(
             routes=[
                 Route(
                     "/v1/chat/completions", Asked(self, "/v1/chat/completions", Chat.read), methods=["POST"]
@@ -61,6 +61,8 @@ class Service:
             ],
             exception_handlers={HTTPException: self._no_route},
         )
+        app.router.redirect_slashes = False
+        return app
 
     def admit(self, headers: Mapping[str, str], *, free: bool = False) -> None:
         """Raises :class:`Problem` for who may not use this. ``free``: needs no token."""

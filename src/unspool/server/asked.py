@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
-from .client import Gone, Writer, beating, read_body, while_there
+from .client import Gone, Incoming, Writer, beating, while_there
 from .problems import Problem, of_validation
 from .question import Question
 from .running import Followed, problem_of
@@ -61,11 +61,13 @@ class Asked:
             service.metrics.requests.add(self._route, str(status))
 
         writer = Writer(send, seconds=service.settings.send_seconds, count=count)
+        incoming = Incoming(receive, scope)
         try:
             try:
-                await self._answer(scope, receive, writer, told)
+                await self._answer(scope, receive, incoming, writer, told)
             except Problem as problem:
                 told.words = problem.message
+                await incoming.drain()
                 await _refuse(writer, problem)
             except Gone:
                 raise
@@ -81,7 +83,9 @@ class Asked:
             status = told.status or "-"
             service.log(f"{self._route} {status} {time.monotonic() - began:.1f} s {told.words}".rstrip())
 
-    async def _answer(self, scope: Scope, receive: Receive, writer: Writer, told: _Told) -> None:
+    async def _answer(
+        self, scope: Scope, receive: Receive, incoming: Incoming, writer: Writer, told: _Told
+    ) -> None:
         service, settings = self._service, self._service.settings
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
@@ -89,8 +93,8 @@ class Asked:
         service.admit(headers)
         _check_type(headers)
         with service.runs.place():
-            body = await read_body(
-                receive, scope, limit=settings.body_bytes, piece=settings.body_seconds, whole=settings.seconds
+            body = await incoming.read(
+                limit=settings.body_bytes, piece=settings.body_seconds, whole=settings.seconds
             )
             shape, question = await self._understood(body)
             del body

@@ -148,7 +148,7 @@ class TextOptions(_Lenient):
 class ResponsesBody(Body):
     """``POST /v1/responses``."""
 
-    input: Annotated[str, Field(min_length=1)] | Annotated[list[InputItem], Field(min_length=1)]
+    input: Annotated[str | list[InputItem], Field(min_length=1)]
     instructions: str | None = None
     text: TextOptions | None = None
     previous_response_id: None = Field(None, description="No replies are kept here: send the turns again.")

@@ -1,6 +1,6 @@
 """A client at the other end: its body read within bounds, its reply written, its going away noticed.
 
-Contract: :func:`read_body` never holds more than the limit and never waits longer than it says.
+Contract: :class:`Incoming` never holds more than the limit and never waits longer than it says.
 :func:`while_there` ends the work as soon as the client is gone, in any way that the connection tells.
 """
 
@@ -17,42 +17,61 @@ from .problems import Problem
 BEAT = b": still at work\n\n"  # a comment: clients pass over it, and no proxy takes the silence for the end
 
 
+DRAIN_SECONDS = 10.0
+
+
 class Gone(Exception):
     """The client is not there any more, or does not read."""
 
 
-async def read_body(receive: Receive, scope: Scope, *, limit: int, piece: float, whole: float) -> bytearray:
-    """The body of a request. ``piece`` and ``whole``: seconds for the next piece and for all of it."""
-    size = _length(scope)
-    if size is not None and size > limit:
-        raise too_large(limit)
-    body = bytearray()
-    try:
-        async with asyncio.timeout(whole):
-            while True:
-                async with asyncio.timeout(piece):
-                    message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Gone
-                body += cast("bytes", message.get("body", b""))
-                if len(body) > limit:
-                    raise too_large(limit)
-                if not message.get("more_body", False):
-                    return body
-    except TimeoutError:
-        raise Problem(
-            408,
-            "the body did not come in time: send it again",
-            code="body_timeout",
-            headers={"Connection": "close"},
-        ) from None
+class Incoming:
+    """The body of one request, read once, within bounds."""
 
+    def __init__(self, receive: Receive, scope: Scope) -> None:
+        self._receive = receive
+        self._headers = dict(scope["headers"])
+        self._closes = (
+            self._headers.get(b"connection", b"").lower() == b"close" or scope["http_version"] == "1.0"
+        )
+        self._done = False
 
-def _length(scope: Scope) -> int | None:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return None
+    async def read(self, *, limit: int, piece: float, whole: float) -> bytearray:
+        """All of it. ``piece`` and ``whole``: seconds for the next piece and for the whole."""
+        size = self._headers.get(b"content-length", b"")
+        if size.isdigit() and int(size) > limit:
+            raise too_large(limit)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(whole):
+                while not self._done:
+                    async with asyncio.timeout(piece):
+                        body += await self._next()
+                    if len(body) > limit:
+                        raise too_large(limit)
+        except TimeoutError:
+            self._done = True
+            message = "the body did not come in time: send it again"
+            raise Problem(408, message, code="body_timeout", headers={"Connection": "close"}) from None
+        return body
+
+    async def drain(self) -> None:
+        """Before a refusal: where the connection closes with it, what is still on its way would tear it off,
+        and the client would never read it."""
+        if self._done or not self._closes or b"expect" in self._headers:
+            return
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while not self._done:
+                    await self._next()
+        except TimeoutError:
+            return
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        self._done = not message.get("more_body", False)
+        return cast("bytes", message.get("body", b""))
 
 
 def too_large(limit: int) -> Problem:

@@ -74,13 +74,13 @@ _KINDS = {"body", "str", "int", "float", "bool", "ChatPart", "InputPart", "dict"
 
 def of_validation(error: ValidationError) -> Problem:
     """The fields that are wrong, and how."""
-    told: dict[str, str] = {}
+    told: dict[str, list[str]] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):
         if each["type"] == "json_invalid":
             return Problem(400, f"the body is no JSON: {each['msg']}", code="invalid_json")
-        told.setdefault(where(each["loc"]), each["msg"])
+        told.setdefault(where(each["loc"]), []).append(each["msg"])
     first = next(iter(told))
-    lines = [f"{field or 'the body'}: {message}" for field, message in list(told.items())[:SHOWN]]
+    lines = [f"{field or 'the body'}: {' or '.join(said)}" for field, said in list(told.items())[:SHOWN]]
     if len(told) > SHOWN:
         lines.append(f"and {len(told) - SHOWN} more")
     return Problem(400, "; ".join(lines), code="invalid_value", param=first or None)

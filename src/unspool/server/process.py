@@ -69,9 +69,7 @@ class Server(uvicorn.Server):
     """uvicorn's, which stops our runs first. ``stop()`` ends :meth:`serve`; signals are not its business."""
 
     def __init__(self, service: Service) -> None:
-        logging.getLogger("uvicorn.error").setLevel(
-            logging.CRITICAL
-        )  # what there is to tell, the service logs
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service tells what there is
         super().__init__(
             uvicorn.Config(
                 service.app(),

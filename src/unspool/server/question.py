@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..answers import AnswerType
 from ..budget import Budget
-from ..schema import Schema
 from .bodies import Options, Progress
 from .messages import Turn
 from .problems import Problem
@@ -134,9 +134,10 @@ def _refuse_homeless(query: str, long: Sequence[str], system: str, field: str) -
 
 
 def checked(schema: Mapping[str, object], field: str) -> Mapping[str, object]:
+    """A JSON schema that answers can be checked with, or a :class:`Problem` that names the field."""
     try:
-        Schema(schema)
-    except ValueError as error:
+        AnswerType(schema)
+    except ValueError as error:  # ConfigError is one
         raise Problem(400, f"{field}: {error}", code="invalid_value", param=field) from None
     return schema
 
