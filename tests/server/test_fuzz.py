@@ -1,0 +1,163 @@
+"""The served OpenAPI document, and bodies made from it and against it: whatever comes, no 500."""
+
+from __future__ import annotations
+
+import copy
+import json
+import string
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from unspool.testing import ScriptedModel
+
+from .conftest import LOOK, Reply, Start, Up, started, submits
+
+TEXT = st.text(max_size=12) | st.sampled_from(["", "user", "\ud800", "\x00", "data:;base64,%%%", "a" * 4_100])
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT | st.just(10**4_000),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def values(schema: Any, parts: Any, depth: int = 0) -> st.SearchStrategy[Any]:
+    """Values that fit a schema of the document, or nearly."""
+    if "$ref" in schema:
+        return values(parts[schema["$ref"].rsplit("/", 1)[1]], parts, depth + 1)
+    if "anyOf" in schema:
+        return st.one_of([values(option, parts, depth + 1) for option in schema["anyOf"]])
+    if "enum" in schema or "const" in schema:
+        return st.sampled_from(schema.get("enum") or [schema["const"]])
+    match schema.get("type"):
+        case "object" if "properties" in schema:
+            needed = set(schema.get("required", ()))
+            fields = {name: values(part, parts, depth + 1) for name, part in schema["properties"].items()}
+            return st.fixed_dictionaries(
+                {name: fields[name] for name in fields if name in needed},
+                optional={name: fields[name] for name in fields if name not in needed},
+            )
+        case "array":
+            return st.lists(values(schema.get("items", {}), parts, depth + 1), min_size=1, max_size=3)
+        case "string":
+            return TEXT
+        case "integer":
+            return st.integers(0, 5) | st.integers()
+        case "number":
+            return st.floats(0, 5) | st.floats()
+        case "boolean":
+            return st.booleans()
+        case "null":
+            return st.none()
+    return JSON
+
+
+def spoiled(data: st.DataObject, value: Any) -> Any:
+    """One part of a body replaced by anything."""
+    value = copy.deepcopy(value)
+    holder, keys = value, []
+    while isinstance(holder, dict | list) and holder:
+        key = data.draw(st.sampled_from(list(holder) if isinstance(holder, dict) else range(len(holder))))
+        keys.append((holder, key))
+        holder = holder[key]
+    if keys:
+        place, key = data.draw(st.sampled_from(keys))
+        place[key] = data.draw(JSON)
+    return value
+
+
+def check(reply: Reply, document: Any, path: str, method: str) -> None:
+    """As documented: a status that is listed, and a body in the shape that goes with it."""
+    said = document["paths"][path][method]["responses"]
+    assert str(reply.status) in said, reply.body
+    assert reply.status not in (500, 503), reply.body
+    if reply.status >= 400:
+        assert set(reply.error) >= {"message", "type", "param", "code"}
+        assert reply.error["message"]
+
+
+def answering() -> ScriptedModel:
+    return ScriptedModel(lambda messages: submits("1") if len(messages) > 2 else LOOK)
+
+
+async def test_every_page_is_as_documented(serve: Start) -> None:
+    for up in (await serve(answering()), await serve(answering(), token="x")):
+        document = (await up.send("/openapi.json")).json
+        assert document["openapi"].startswith("3.1")
+        assert ("securitySchemes" in document["components"]) == (up.service.settings.token is not None)
+        for path, methods in document["paths"].items():
+            for method in methods:
+                reply = await up.send(path, method=method.upper())
+                check(reply, document, path, method)
+
+
+async def test_the_document_is_whole(serve: Start) -> None:
+    document = (await (await serve(answering())).send("/openapi.json")).json
+
+    def references(value: Any) -> list[str]:
+        if isinstance(value, dict):
+            own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+            return own + [each for part in value.values() for each in references(part)]
+        return [each for part in value for each in references(part)] if isinstance(value, list) else []
+
+    names = {reference.removeprefix("#/components/schemas/") for reference in references(document)}
+    assert names <= set(document["components"]["schemas"])
+    fields = document["components"]["schemas"]["Options"]["properties"]
+    assert all(field.get("description") or "$ref" in json.dumps(field) for field in fields.values())
+
+
+async def fuzz(up: Up, path: str, body: bytes, document: Any) -> None:
+    check(await up.send(path, body, method="POST"), document, path, "post")
+
+
+ROUTES = {"/v1/chat/completions": "ChatBody", "/v1/responses": "ResponsesBody"}
+SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+def run(coroutine: Any) -> None:
+    import asyncio
+
+    asyncio.run(coroutine)
+
+
+@SLOWLY
+@given(data=st.data(), path=st.sampled_from(sorted(ROUTES)), spoil=st.booleans())
+def test_bodies_made_from_the_document_are_never_a_500(data: st.DataObject, path: str, spoil: bool) -> None:
+    from unspool.server.openapi import document
+
+    told = json.loads(json.dumps(document(with_token=False)))
+    parts = told["components"]["schemas"]
+    body = data.draw(values(parts[ROUTES[path]], parts))
+    if data.draw(st.booleans()):
+        body["model"] = "unspool"
+    if spoil:
+        body = spoiled(data, body)
+
+    async def send() -> None:
+        async with started(answering()) as up:
+            await fuzz(up, path, json.dumps(body).encode(), told)
+
+    run(send())
+
+
+@SLOWLY
+@given(st.sampled_from(sorted(ROUTES)), st.binary(max_size=200) | st.text(string.printable).map(str.encode))
+def test_bytes_of_any_kind_are_never_a_500(path: str, body: bytes) -> None:
+    from unspool.server.openapi import document
+
+    async def send() -> None:
+        async with started(answering()) as up:
+            await fuzz(up, path, body, document(with_token=False))
+
+    run(send())
+
+
+async def test_what_python_does_not_write_out_is_handled(serve: Start) -> None:
+    up = await serve(answering())
+    document = (await up.send("/openapi.json")).json
+    number, deep = "9" * 5_000, "[" * 3_000 + "]" * 3_000
+    for value in (number, f"[{number}]", deep, "1e999", "-1e999", "NaN", '"\\ud800"'):
+        for field in ("context", "query", "max_turns", "answer"):
+            asked = f'{{"messages": [{{"role": "user", "content": "x"}}], "unspool": {{"{field}": {value}}}}}'
+            await fuzz(up, "/v1/chat/completions", asked.encode(), document)
