@@ -141,7 +141,10 @@ async def test_a_schema_makes_the_answer_fit(serve: Start) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "count", "schema": SCHEMA, "strict": True}}
     reply = await up.chat(response_format=wanted)
     assert reply.json["choices"][0]["message"]["content"] == '{"n":3}'
-    assert any("refused" in m.text for r in up.model.requests for m in r.messages)
+    refused = [
+        each for each in up.store.read(reply.headers["x-unspool-run"]) if each.kind == "answer.refused"
+    ]
+    assert len(refused) == 1
     assert "integer" in up.model.requests[0].messages[-1].text
     reply = await up.chat(unspool={"answer": SCHEMA}, response_format={"type": "text"})
     assert reply.json["choices"][0]["message"]["content"] == '{"n":3}'
@@ -220,6 +223,15 @@ async def test_what_is_wrong_is_named(serve: Start, body: object, status: int, p
     assert reply.error["type"] == "invalid_request_error"
     assert reply.error["message"]
     assert up.model.requests == []
+
+
+async def test_an_unknown_field_of_ours_is_told_the_known_ones(serve: Start) -> None:
+    up = await serve(ScriptedModel([]))
+    reply = await up.chat(unspool={"contxt": "x", "budget": {"euro": 1}})
+    assert reply.error["message"] == (
+        "unspool.budget.euro: there is no such field; known: usd, tokens, calls, seconds; unspool.contxt: there "
+        "is no such field; known: query, context, budget, max_turns, max_depth, answer, progress"
+    )
 
 
 async def test_fields_of_openai_s_that_mean_nothing_here_are_taken(serve: Start) -> None:

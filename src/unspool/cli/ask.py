@@ -13,7 +13,7 @@ import typer
 
 from ..events import Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
-from .options import AsObject, Quiet, RunsFolder, ShowCode
+from .options import AsObject, Models, Quiet, RunsFolder, ShowCode, SubModels
 from .runs import hint
 from .terminal import Output, complain, is_terminal, safe
 from .view import View, fold
@@ -35,21 +35,8 @@ def ask(
             metavar="FILE", help="The input; - or nothing is what is piped in.", show_default=False
         ),
     ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="PROVIDER:MODEL, local:NAME or command:PROGRAM; several: the first that answers. "
-            "Default: one that is found.",
-            show_default=False,
-        ),
-    ] = None,
-    sub_model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="The model for sub-calls; default: what suits the model.", show_default=False
-        ),
-    ] = None,
+    model: Models = None,
+    sub_model: SubModels = None,
     max_turns: Annotated[
         int,
         typer.Option(

@@ -19,3 +19,22 @@ AsObject = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 ShowCode = Annotated[bool, typer.Option("--show-code", help="Keep the code and its output on the screen.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="PROVIDER:MODEL, local:NAME or command:PROGRAM; several: the first that answers. "
+        "Default: one that is found.",
+        show_default=False,
+    ),
+]
+SubModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sub-model",
+        metavar="NAME",
+        help="The model for sub-calls; default: what suits the model.",
+        show_default=False,
+    ),
+]

@@ -10,7 +10,7 @@ import typer
 
 from .ask import named
 from .exits import errors_as_exits
-from .options import Quiet, RunsFolder
+from .options import Models, Quiet, RunsFolder, SubModels
 from .terminal import Output, safe
 
 if TYPE_CHECKING:
@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 def serve(
     host: Annotated[
         str,
-        typer.Option(metavar="HOST", help="The address to listen at; one that others reach needs a token."),
+        typer.Option(
+            metavar="HOST",
+            help="The address to listen at; one that others reach needs a token. [default: 127.0.0.1]",
+            show_default=False,
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="The port; 0: one that is free.")] = 8642,
+    port: Annotated[
+        int,
+        typer.Option(metavar="N", help="The port; 0: one that is free. [default: 8642]", show_default=False),
+    ] = 8642,
     token: Annotated[
         str | None,
         typer.Option(
@@ -31,47 +38,47 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="PROVIDER:MODEL, local:NAME or command:PROGRAM; several: the first that answers. "
-            "Default: one that is found.",
-            show_default=False,
-        ),
-    ] = None,
-    sub_model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="The model for sub-calls; default: what suits the model.", show_default=False
-        ),
-    ] = None,
+    model: Models = None,
+    sub_model: SubModels = None,
     at_once: Annotated[
-        int, typer.Option("--runs-at-once", min=1, metavar="N", help="More are told to come back later.")
-    ] = 16,
-    body_mb: Annotated[
         int,
         typer.Option(
-            "--body-mb",
+            "--runs-at-once",
             min=1,
             metavar="N",
-            help="Of a request at most; it takes about 4 times that in memory.",
+            help="One more is told to come back later (429). [default: 16]",
+            show_default=False,
         ),
+    ] = 16,
+    body_mb: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of a request at most. [default: 64]", show_default=False)
     ] = 64,
     seconds: Annotated[
-        float, typer.Option(metavar="S", help="Of a run at most; then its draft is given.")
+        float,
+        typer.Option(
+            metavar="S", help="Of a run at most; then its draft is given. [default: 600]", show_default=False
+        ),
     ] = 600,
     usd: Annotated[
         float | None, typer.Option(metavar="X", help="Spend at most X dollars on a run.", show_default=False)
     ] = None,
     tokens: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Read and write at most N tokens a run.", show_default=False),
+        typer.Option(metavar="N", help="Read and write at most N tokens in a run.", show_default=False),
     ] = None,
     max_turns: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Replies of the model a run at most.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Replies of the model in a run at most. [default: 20]",
+            show_default=False,
+        ),
     ] = 20,
-    max_depth: Annotated[int, typer.Option(min=0, metavar="N", help="Levels of children at most.")] = 1,
+    max_depth: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False),
+    ] = 1,
     cache: Annotated[
         bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
     ] = False,

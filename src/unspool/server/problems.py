@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from .bodies import Limits, Options
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -78,9 +80,18 @@ def of_validation(error: ValidationError) -> Problem:
     for each in error.errors(include_url=False, include_context=False, include_input=False):
         if each["type"] == "json_invalid":
             return Problem(400, f"the body is no JSON: {each['msg']}", code="invalid_json")
-        told.setdefault(where(each["loc"]), []).append(each["msg"])
+        field = where(each["loc"])
+        told.setdefault(field, []).append(
+            _unknown(field) if each["type"] == "extra_forbidden" else each["msg"]
+        )
     first = next(iter(told))
     lines = [f"{field or 'the body'}: {' or '.join(said)}" for field, said in list(told.items())[:SHOWN]]
     if len(told) > SHOWN:
         lines.append(f"and {len(told) - SHOWN} more")
     return Problem(400, "; ".join(lines), code="invalid_value", param=first or None)
+
+
+def _unknown(field: str) -> str:
+    """Of a field of ``unspool``, where none may be that is not known."""
+    kind = Limits if field.startswith("unspool.budget.") else Options
+    return f"there is no such field; known: {', '.join(kind.model_fields)}"

@@ -8,6 +8,7 @@ run, give each client its end, and return; a second one does not wait for client
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
@@ -106,8 +107,9 @@ def listen(settings: ServerSettings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
-        where = f"{settings.host} port {settings.port}"
-        raise ConfigError(f"{where} cannot be had: {error.strerror or error}. Try another --port") from None
+        why = (error.strerror or str(error)).partition(" (while")[0]
+        do = "try another port" if error.errno == errno.EADDRINUSE else "check the host"
+        raise ConfigError(f"{settings.host} port {settings.port} cannot be had: {why}: {do}") from None
     except OverflowError:
         raise ConfigError(f"port {settings.port}: there are 0 to 65535") from None
 

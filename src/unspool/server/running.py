@@ -146,14 +146,8 @@ class Runs:
 
 
 def stopped(run: str | None = None) -> Problem:
-    resume = f" It can be resumed: unspool runs resume {run}" if run else ""
-    return Problem(
-        503,
-        f"the server is shutting down.{resume}",
-        code="shutting_down",
-        headers={"Retry-After": "5"},
-        run=run,
-    )
+    message, later = "the server is shutting down: ask again later", {"Retry-After": "5"}
+    return Problem(503, message, code="shutting_down", headers=later, run=run)
 
 
 def timed_out(run: str | None, seconds: float) -> Problem:
