@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Literal
+
+Unit = Literal["s", "characters", "MB", "calls"]
 
 
 @contextmanager
@@ -22,7 +25,7 @@ def runs_apart() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Row:
-    """``values`` and ``floors`` in seconds, taken in turn; ``goal`` in words, ``met`` by the medians."""
+    """``values`` and ``floors`` in the unit, taken in turn; ``goal`` in words, ``met`` by the medians."""
 
     what: str
     values: tuple[float, ...]
@@ -30,6 +33,7 @@ class Row:
     floors: tuple[float, ...]
     goal: str
     met: bool
+    unit: Unit = "s"
 
     @property
     def median(self) -> float:
@@ -41,10 +45,16 @@ class Row:
 
 
 def row(
-    what: str, values: Sequence[float], floor: str, floors: Sequence[float], goal: str, limit: float
+    what: str,
+    values: Sequence[float],
+    floor: str,
+    floors: Sequence[float],
+    goal: str,
+    limit: float,
+    unit: Unit = "s",
 ) -> Row:
-    """A row that is met where the median is within ``limit`` seconds."""
-    return Row(what, tuple(values), floor, tuple(floors), goal, statistics.median(values) <= limit)
+    """A row that is met where the median is within ``limit``."""
+    return Row(what, tuple(values), floor, tuple(floors), goal, statistics.median(values) <= limit, unit)
 
 
 def timed(function: Callable[[], object]) -> float:
@@ -53,7 +63,19 @@ def timed(function: Callable[[], object]) -> float:
     return perf_counter() - started
 
 
+def show(value: float, unit: Unit) -> str:
+    match unit:
+        case "s":
+            return show_seconds(value)
+        case "MB":
+            return f"{value:,.0f} MB" if value >= 10 else f"{value:.3g} MB"
+        case _:
+            return f"{value:,.0f} {unit}"
+
+
 def show_seconds(seconds: float) -> str:
+    if seconds < 0.001:
+        return f"{seconds * 1e6:.1f} µs"
     return f"{seconds * 1000:.2f} ms" if seconds < 0.5 else f"{seconds:.2f} s"
 
 
@@ -63,10 +85,10 @@ def table(rows: Sequence[Row]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        spread = f"{show_seconds(min(row.values))} to {show_seconds(max(row.values))}"
+        spread = f"{show(min(row.values), row.unit)} to {show(max(row.values), row.unit)}"
         lines.append(
-            f"| {row.what} | {show_seconds(row.median)} ({spread}) | {row.floor} | "
-            f"{show_seconds(row.floor_median)} | {row.median / row.floor_median:.2f} | {row.goal} | "
+            f"| {row.what} | {show(row.median, row.unit)} ({spread}) | {row.floor} | "
+            f"{show(row.floor_median, row.unit)} | {row.median / row.floor_median:.2f} | {row.goal} | "
             f"{'met' if row.met else '**missed**'} |"
         )
     return "\n".join(lines)

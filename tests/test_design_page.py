@@ -27,6 +27,7 @@ def test_the_event_table_is_the_code() -> None:
 def test_the_result_table_is_the_code() -> None:
     for kind in (
         types.Run,
+        types.Branch,
         types.Node,
         types.Turn,
         types.CellRun,

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 
+from .agreement import Branches
+from .branches import run_branches
 from .events import RunEnded
 from .scope import Outcome, Scope, Task
 
 
-async def to_the_end(scope: Scope, task: Task) -> None:
-    """Runs the root node and tells how the run ended."""
+async def to_the_end(scope: Scope, task: Task, plan: Branches | None = None) -> None:
+    """Runs the root node, or several branches of it, and tells how the run ended."""
     try:
-        outcome = await scope.spawn(scope, task)
+        outcome = await (run_branches(scope, task, plan) if plan else scope.spawn(scope, task))
     except asyncio.CancelledError:
         _end(scope, task, scope.left or Outcome("cancelled", "cancelled"))
         raise

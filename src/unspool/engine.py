@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .cache import ReplyCache
@@ -105,7 +106,13 @@ class Engine:
         return other
 
     async def run(
-        self, query: str, context: object, wanted: AnswerType, asker: Asker, sources: Sequence[str] = ()
+        self,
+        query: str,
+        context: object,
+        wanted: AnswerType,
+        asker: Asker,
+        sources: Sequence[str] = (),
+        plan: Branches | None = None,
     ) -> None:
         settings = self._settings
         models = await self._models.ready(priced=settings.budget.usd is not None)
@@ -127,6 +134,7 @@ class Engine:
                 **settings.told(),
                 "answer": wanted.kept,
                 "named": int(isinstance(context, Contexts)),
+                **(plan.told if plan else {}),
             },
             context_hash=await hash_of(context) if settings.store is not None else None,
             sources=tuple(sources) or paths,
@@ -137,10 +145,16 @@ class Engine:
         with kept(settings.store, log.run):
             self._listen(scope, asker.listener)
             log.emit(started)
-            await self._go(scope, task)
+            await self._go(scope, task, plan)
 
     async def resume(
-        self, run: str, context: object, wanted: AnswerType, diverged: Diverged, asker: Asker
+        self,
+        run: str,
+        context: object,
+        wanted: AnswerType,
+        diverged: Diverged,
+        asker: Asker,
+        agree: Agree | None = None,
     ) -> None:
         settings, listener = self._settings, asker.listener
         store = settings.store
@@ -158,6 +172,7 @@ class Engine:
                 return
             if wanted.wanted is None:
                 wanted = AnswerType.kept_as(past.started.settings.get("answer"))
+            plan = past.plan(agree)
             models = await self._models.ready(priced=settings.budget.usd is not None)
             given = await asyncio.to_thread(past.context, context)
             replay = Replay(past.events, go_on=diverged == "continue")
@@ -174,7 +189,7 @@ class Engine:
                 if not isinstance(event, RunEnded):  # it goes on
                     listener(event)
             self._listen(scope, listener)
-            await self._go(scope, task)
+            await self._go(scope, task, plan)
 
     def cancel(self, run: str) -> None:
         """Stops a run, if it is going. Call it on the runtime's loop."""
@@ -186,12 +201,12 @@ class Engine:
             await asyncio.wait(self._retiring)
         await self._models.close()
 
-    async def _go(self, scope: Scope, task: Task) -> None:
+    async def _go(self, scope: Scope, task: Task, plan: Branches | None) -> None:
         run, here = scope.log.run, asyncio.current_task()
         assert here is not None
         self._going[run] = here
         try:
-            await to_the_end(scope, task)
+            await to_the_end(scope, task, plan)
         finally:
             del self._going[run]
             if scope.cache is not None:

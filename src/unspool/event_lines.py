@@ -21,10 +21,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from json.encoder import encode_basestring as _quoted  # the encoder's own, in C
+from operator import attrgetter
 from types import UnionType
-from typing import TYPE_CHECKING, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
 
 from .events import EVENTS, Event
 from .types import CellError, FailedCall, LedgerLine, Usage
@@ -55,26 +56,28 @@ _CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in (*EVENTS, *_RECO
 def encode(event: Event, keep: Keep) -> bytes:
     """The line of an event."""
     parts = [_START[event.kind]]
-    for name, prefix, is_value, maybe in _fields(type(event).__name__):
-        value = getattr(event, name)
+    name = type(event).__name__
+    for (_, prefix, is_value, maybe), value in zip(_fields(name), _values(name)(event), strict=True):
+        if value is None:
+            continue
         kind = type(value)
         if is_value:
-            if value is not None:
-                parts.append(prefix + _to_json(_encode_value(value, keep)))
-        elif maybe and not value:
-            if value is not None:
-                parts.append(prefix + _to_json(_plain(value, keep)))
+            parts.append(prefix + _to_json(_encode_value(value, keep)))
         elif kind is str:
             if len(value) >= LARGE:
                 parts.append(prefix + _to_json({_REFERENCE: keep(value)}))
-            elif value:
+            elif value or maybe:
                 parts.append(prefix + _quoted(value))
         elif kind is int:
-            if value:
+            if value or maybe:
                 parts.append(prefix + int.__repr__(value))
         elif kind is float and math.isfinite(value):
             parts.append(prefix + float.__repr__(value))
-        elif not _is_left_out(value):
+        elif kind is bool:
+            parts.append(f"{prefix}{'true' if value else 'false'}")
+        elif kind is Usage:
+            parts.append(prefix + _usage(value))
+        elif maybe or not _is_left_out(value):
             parts.append(prefix + _to_json(_plain(value, keep)))
     parts.append("}")
     return "".join(parts).encode("utf-8", "surrogatepass")
@@ -100,6 +103,12 @@ def is_exact(value: object) -> bool:
     return True
 
 
+@lru_cache(maxsize=4096)
+def _usage(usage: Usage) -> str:
+    """The same few figures come thousands of times."""
+    return _to_json(_plain(usage, keep=str))
+
+
 @cache
 def _fields(name: str) -> tuple[tuple[str, str, bool, bool], ...]:
     """An event's fields: the name, how it begins in the line, whether values of any type are in it, and
@@ -110,6 +119,12 @@ def _fields(name: str) -> tuple[tuple[str, str, bool, bool], ...]:
         (f.name, f',"{f.name}":', hints[f.name] is object, type(None) in get_args(hints[f.name]))
         for f in fields(kind)
     )
+
+
+@cache
+def _values(name: str) -> attrgetter[tuple[Any, ...]]:  # as in typeshed: of each type that a field has
+    """All fields of an event at once."""
+    return attrgetter(*(field for field, _, _, _ in _fields(name)))
 
 
 def _is_left_out(value: object) -> bool:

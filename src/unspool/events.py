@@ -120,6 +120,7 @@ class ModelReplied(Event):
     cost: float | None
     seconds: float
     retries: int
+    shared: bool = False  # the reply of the first branch, which has paid for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +262,19 @@ class NodeEnded(Event):
     status: Status
     reason: str
     ledger: tuple[LedgerLine, ...] = ()  # of the node and its children
+    draft: str | None = None  # without an answer: where the draft came from
+    value: object = None  # and what it was
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchesDecided(Event):
+    """Which of the branches of a run gives the answer, and which agree with it."""
+
+    kind: ClassVar[str] = "branches.decided"
+    node: str
+    count: int
+    agreeing: tuple[str, ...]  # the nodes whose answers count as the same; none where nobody has answered
+    stopped: tuple[str, ...]  # those that could not change it any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +316,7 @@ EVENTS: tuple[type[Event], ...] = (
     AnswerRefused,
     AnswerAccepted,
     NodeEnded,
+    BranchesDecided,
     RunEnded,
 )
 
@@ -342,7 +357,11 @@ class EventLog:
                 self._resumes = False
                 self.emit(RunResumed(run=self.run))
                 last += 1
-            event = replace(event, seq=last + 1, time=self._clock())
+            if event.seq:  # it is another log's
+                event = replace(event)
+            # Nobody else has it yet: a copy would take longer than all the rest.
+            object.__setattr__(event, "seq", last + 1)
+            object.__setattr__(event, "time", self._clock())
             self.events.append(event)
         for listener in self._listeners:
             listener(event)

@@ -40,7 +40,7 @@ from .replay import said
 from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .tools import DRAFT
-from .types import Status
+from .types import ROOT, Status, TextPart
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 MAX_REPEATS = 3  # of one reply, all with the same outcome, after which a node ends
@@ -69,13 +69,15 @@ async def run_node(scope: Scope, task: Task) -> Outcome:
     try:
         outcome = await node.run()
     except asyncio.CancelledError:
-        scope.log.emit(
-            ev.NodeEnded(node=task.node, status="cancelled", reason="cancelled", ledger=task.meter.ledger)
-        )
+        why = "the others have decided" if task.branch and task.branch.decided else "cancelled"
+        scope.log.emit(ev.NodeEnded(node=task.node, status="cancelled", reason=why, ledger=task.meter.ledger))
         raise
-    scope.log.emit(
-        ev.NodeEnded(node=task.node, status=outcome.status, reason=outcome.reason, ledger=task.meter.ledger)
+    ended = ev.NodeEnded(
+        node=task.node, status=outcome.status, reason=outcome.reason, ledger=task.meter.ledger
     )
+    if outcome.draft is not None:
+        ended = replace(ended, draft=outcome.draft, value=outcome.answer)
+    scope.log.emit(ended)
     return outcome
 
 
@@ -104,6 +106,7 @@ class NodeLoop:
             instructions=scope.instructions,
             tools=scope.tools.describe(),
             look=look,
+            depth=scope.limits.max_depth - task.depth,
         )
         return [
             Message("system", self.profile.system),
@@ -140,8 +143,8 @@ class NodeLoop:
         except (ContextError, SandboxError, JournalError) as error:
             reason = str(error)
         except asyncio.CancelledError:
-            if self.task.parent is None:
-                self.scope.left = await self._stopped("cancelled", "cancelled")
+            if self.task.parent is None and not (self.task.branch and self.task.branch.decided):
+                self.scope.leave(await self._stopped("cancelled", "cancelled"))
             raise
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
@@ -184,12 +187,15 @@ class NodeLoop:
     async def _open(self) -> Repl:
         """The node's REPL, opened on first use."""
         if self.repl is None:
+            context = self.task.context
+            if isinstance(context, TextPart) and not getattr(self.scope.sandbox, "takes_parts", False):
+                context = context.text
             spec = ReplSpec(
-                context=self.task.context,
+                context=context,
                 tools=(*self.scope.tools.names, DRAFT),
                 imports=self.profile.imports,
                 memory=self.scope.limits.cell_memory,
-                seed=_seed(self.scope.log.run, self.task.node),
+                seed=_seed(self.scope.log.run, ROOT if self.task.branch else self.task.node),
                 shown=self.profile.shown,
                 tables=self.task.answer.tables or self.scope.tools.tables,
                 files=any(sources_in(self.task.context)),
@@ -221,6 +227,7 @@ class NodeLoop:
             on_delta=self.scope.teller(self.task.node, self.turn),
         )
         request = self.scope.settings.over(request, differently=self.failed)
+        request = self.task.branch.over(request) if self.task.branch else request
         caller = self.scope.root
         purse = self.pace.purse(self.history, caller.info)
         try:

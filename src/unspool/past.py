@@ -56,6 +56,33 @@ class PastCell:
     skipped: bool = False
     spans: bool = False  # it was cut off, and ended in a later life: not all that is here need come again
 
+    def take_call(self, key: str) -> PastCall | None:
+        """The next call with this content; each once."""
+        if self.waiting is None:  # by key: a batch may have thousands
+            self.waiting = {}
+            for call in self.calls:
+                self.waiting.setdefault(call.started.key, deque()).append(call)
+        if queue := self.waiting.get(key):
+            call = queue.popleft()
+            call.taken = True
+            return call
+        return None
+
+    def take_tool(self, name: str, key: str) -> ev.ToolEnded | None:
+        for tool in self.tools:
+            if tool.ended.name == name and tool.ended.key == key and not tool.taken:
+                tool.taken = True
+                return tool.ended
+        return None
+
+    def take_child(self, query: str, context: str) -> str | None:
+        """The node that was asked this."""
+        for child in self.children:
+            if child.started.query == query and child.started.context == context and not child.taken:
+                child.taken = True
+                return child.started.node
+        return None
+
     @property
     def result(self) -> CellResult:
         """What became of it, as the model was told; its notes are in the event."""

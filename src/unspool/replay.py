@@ -17,8 +17,8 @@ on with the replies it had. See *Journal and resume* in ``docs/design.md``.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from . import events as ev
 from .errors import Divergence
@@ -26,6 +26,7 @@ from .models.protocol import ModelReply
 from .past import PastCall, PastCell, PastNode, PastRun
 from .sandbox.protocol import CellResult
 from .scope import Outcome
+from .types import ROOT, Usage
 
 
 class Replay:
@@ -37,13 +38,27 @@ class Replay:
         self.tell: Callable[[ev.Event], None] = lambda event: None
         self.last_call = self._past.last_call
         self.last_batch = self._past.last_batch
+        self._shared: dict[str, PastRun] = {}  # by branch: the trunk up to where it left it
+
+    def share(self, branch: str, trunk: Sequence[ev.Event]) -> None:
+        """A branch of the root begins as the trunk did: what the trunk was told is known to it, too."""
+        self._shared[branch] = PastRun(trunk)
+
+    def _trunk_cell(self, node: str, number: int) -> PastCell | None:
+        shared = self._shared.get(node)
+        return shared.cell(ROOT, number) if shared else None
 
     # What is known of a step
 
     def reply(self, node: str, turn: int) -> ev.ModelReplied | None:
         """What a node's model said in a turn."""
         past = self._past.nodes.get(node)
-        return past.replies.get(turn) if past else None
+        reply = past.replies.get(turn) if past else None
+        shared = self._shared.get(node)
+        if reply is None and shared and (reply := shared.nodes[ROOT].replies.get(turn)):
+            reply = replace(reply, node=node, usage=Usage(), cost=0.0, seconds=0.0, retries=0, shared=True)
+            self.tell(reply)
+        return reply
 
     def told(self, node: str, turn: int) -> list[str] | None:
         """The hints that a node got after a turn which another one followed."""
@@ -54,6 +69,8 @@ class Replay:
 
     def cell(self, node: str, turn: int, number: int, code: str) -> PastCell | None:
         past = self._past.cell(node, number)
+        if past is None and (trunk := self._trunk_cell(node, number)) and trunk.skipped:
+            return trunk  # it left nothing behind
         if past is not None and past.started.code != code:
             self._diverge(node, turn, number, "its code is another one", past)
             del self._past.nodes[node].cells[number]
@@ -62,16 +79,12 @@ class Replay:
 
     def call(self, node: str, cell: int, key: str) -> PastCall | None:
         """The next call of a cell with this content."""
+        if (trunk := self._trunk_cell(node, cell)) and (shared := trunk.take_call(key)):
+            return shared
         past = self._past.cell(node, cell)
         if past is None:
             return None
-        if past.waiting is None:  # by key: a batch may have thousands
-            past.waiting = {}
-            for call in past.calls:
-                past.waiting.setdefault(call.started.key, deque()).append(call)
-        if queue := past.waiting.get(key):
-            call = queue.popleft()
-            call.taken = True
+        if (call := past.take_call(key)) is not None:
             return call
         self._miss(past, "it makes a sub-call that it did not make")
         return None
@@ -86,36 +99,34 @@ class Replay:
         return None
 
     def tool(self, node: str, cell: int, name: str, key: str) -> ev.ToolEnded | None:
+        if (trunk := self._trunk_cell(node, cell)) and (shared := trunk.take_tool(name, key)):
+            return shared
         past = self._past.cell(node, cell)
         if past is None:
             return None
-        for tool in past.tools:
-            if tool.ended.name == name and tool.ended.key == key and not tool.taken:
-                tool.taken = True
-                return tool.ended
+        if (tool := past.take_tool(name, key)) is not None:
+            return tool
         self._miss(past, f"it calls {name} as it did not")
         return None
 
     def child(self, node: str, cell: int, query: str, context: str) -> tuple[str, Outcome | None] | None:
         """The name of a child that was asked the same, and how it ended where that still holds."""
+        if (trunk := self._trunk_cell(node, cell)) and (shared := trunk.take_child(query, context)):
+            outcome = _outcome(self._shared[node].nodes[shared], trunk.sealed)
+            if outcome is not None:
+                return shared, outcome
         past = self._past.cell(node, cell)
         if past is None:
             return None
-        for child in past.children:
-            if child.started.query == query and child.started.context == context and not child.taken:
-                child.taken = True
-                return child.started.node, self._outcome(child.started.node, past)
+        if (child := past.take_child(query, context)) is not None:
+            return child, _outcome(self._past.nodes[child], past.sealed)
         self._miss(past, "it asks a child that it did not ask")
         return None
 
-    def _outcome(self, name: str, asked_in: PastCell) -> Outcome | None:
-        node = self._past.nodes[name]
-        if node.ended is None or node.cut:
-            return None
-        if node.ended.status != "answered" and not asked_in.sealed:
-            return None
-        value = node.accepted.value if node.accepted else None
-        return Outcome(node.ended.status, node.ended.reason, value, turns=max(node.turns, default=0))
+    def branch(self, node: str) -> Outcome | None:
+        """How a branch of the root ended that has answered: it is not run again."""
+        past = self._past.nodes.get(node)
+        return _outcome(past, False) if past else None
 
     def born(self, node: str) -> int:
         """The highest number that a child of this node has."""
@@ -182,6 +193,15 @@ def said_again(ended: ev.CallEnded) -> ModelReply | None:
     return ModelReply(
         ended.reply, ended.finish or "stop", ended.usage, ended.model, cost=ended.cost, scores=ended.scores
     )
+
+
+def _outcome(node: PastNode, stopped_too: bool) -> Outcome | None:
+    """How a node ended, where that still holds; ``stopped_too``: without an answer, too."""
+    ended = node.ended
+    if ended is None or node.cut or (ended.status != "answered" and not stopped_too):
+        return None
+    value = node.accepted.value if node.accepted else ended.value
+    return Outcome(ended.status, ended.reason, value, ended.draft, max(node.turns, default=0))
 
 
 def _node_knows(node: PastNode, event: ev.TurnStarted | ev.Hinted | ev.NodeEnded | ev.AnswerAccepted) -> bool:

@@ -15,6 +15,7 @@ import json
 
 from .models.protocol import ModelRequest
 
+_to_json = json.JSONEncoder(sort_keys=True, default=repr).encode
 SIZE = 24  # hexadecimal digits: 96 bits
 
 
@@ -31,5 +32,4 @@ def request_key(model: str, request: ModelRequest) -> str:
         request.choices,
         *([request.effort] if request.effort else ()),
     )
-    text = json.dumps(told, sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()[:SIZE]
+    return hashlib.sha256(_to_json(told).encode()).hexdigest()[:SIZE]

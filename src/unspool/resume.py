@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Reply
 from .contexts import Contexts
@@ -47,6 +48,14 @@ class Past:
             return [*before, replace(last, answer=wanted.check(last.answer))]
         except ValueError as error:
             raise ConfigError(f"answer=: the run was answered with another type: {error}") from None
+
+    def plan(self, agree: Agree | None) -> Branches | None:
+        """How many branches it has. A function that says which answers agree is given again: it is code."""
+        told = self.started.settings
+        count, name = told.get("branches", 1), told.get("agree")
+        if name and agree is None:
+            raise ConfigError(f"a function, {name}, decides which answers agree: give it again, agree=…")
+        return Branches.of(count if isinstance(count, int) else 1, agree)
 
     def context(self, given: object) -> object:
         """The context: as given, else as it was kept, else from the files it came from."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._runtime import CLOSE_SECONDS, runtime
+from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Budget
 from .cache import default_folder
@@ -127,66 +128,109 @@ class RLM:
         other._engine = self._engine.within(budget, instructions)
         return other
 
-    def run(self, query: str, context: object, *, answer: object = None) -> Run:
+    def run(
+        self,
+        query: str,
+        context: object,
+        *,
+        answer: object = None,
+        branches: int = 1,
+        agree: Agree | None = None,
+    ) -> Run:
         """Answers ``query`` over ``context`` and waits for it. Works inside a running loop, too.
 
         ``answer`` is the wanted type: a Python type, a dataclass, a pydantic model, a DataFrame, … or a JSON
-        schema. It is checked when the model submits, and ``Run.answer`` is of that type.
+        schema. It is checked when the model submits, and ``Run.answer`` is of that type. ``branches``: so
+        many trajectories, of which the answer is taken that most agree on; ``agree`` is a function of an
+        answer whose equal results mean agreement, for where the usual comparison is not enough.
         """
         events: list[Event] = []
-        wanted = self._check(query, answer)
-        runtime().wait(self._engine.run(query, context, wanted, Asker(events.append)))
+        wanted, plan = self._check(query, answer), Branches.of(branches, agree)
+        runtime().wait(self._engine.run(query, context, wanted, Asker(events.append), plan=plan))
         return run_from_events(events)
 
-    async def arun(self, query: str, context: object, *, answer: object = None) -> Run:
+    async def arun(
+        self,
+        query: str,
+        context: object,
+        *,
+        answer: object = None,
+        branches: int = 1,
+        agree: Agree | None = None,
+    ) -> Run:
         """The same for asyncio. Cancelling it stops the run and every request it has open."""
         events: list[Event] = []
-        wanted = self._check(query, answer)
+        wanted, plan = self._check(query, answer), Branches.of(branches, agree)
         asker = Asker(events.append, asyncio.get_running_loop())
-        await runtime().submit(self._engine.run(query, context, wanted, asker)).wait()
+        await runtime().submit(self._engine.run(query, context, wanted, asker, plan=plan)).wait()
         return run_from_events(events)
 
     def stream(
-        self, query: str, context: object, *, answer: object = None, sources: Sequence[str] = ()
+        self,
+        query: str,
+        context: object,
+        *,
+        answer: object = None,
+        branches: int = 1,
+        agree: Agree | None = None,
+        sources: Sequence[str] = (),
     ) -> AsyncGenerator[Event, None]:
         """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it.
 
         Replies are told of while they are written (``model.delta``), where the model can.
         ``sources`` names the files that the context was read from, so that resume can read them again.
         """
-        wanted = self._check(query, answer)
-        return self._events(lambda asker: self._engine.run(query, context, wanted, asker, sources))
+        wanted, plan = self._check(query, answer), Branches.of(branches, agree)
+        return self._events(lambda asker: self._engine.run(query, context, wanted, asker, sources, plan))
 
     def resume(
-        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+        self,
+        run: str,
+        context: object = None,
+        *,
+        answer: object = None,
+        diverged: Diverged = "stop",
+        agree: Agree | None = None,
     ) -> Run:
         """Goes on with a run that was stopped in any way, from what was paid for.
 
         ``context`` is not needed where the run kept it, or where it came from files. A cell that does not
         do again what it did raises :class:`unspool.errors.Divergence`; ``diverged="continue"`` goes on from
         there. A run that was answered is returned as it is. ``answer`` is the wanted type; without it, what
-        the run has kept of it.
+        the run has kept of it. ``agree`` is needed where the run began with it.
         """
         events: list[Event] = []
         wanted = AnswerType(answer)
-        runtime().wait(self._engine.resume(run, context, wanted, diverged, Asker(events.append)))
+        runtime().wait(self._engine.resume(run, context, wanted, diverged, Asker(events.append), agree))
         return run_from_events(events)
 
     async def aresume(
-        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+        self,
+        run: str,
+        context: object = None,
+        *,
+        answer: object = None,
+        diverged: Diverged = "stop",
+        agree: Agree | None = None,
     ) -> Run:
         """The same for asyncio."""
         events: list[Event] = []
         wanted, asker = AnswerType(answer), Asker(events.append, asyncio.get_running_loop())
-        await runtime().submit(self._engine.resume(run, context, wanted, diverged, asker)).wait()
+        await runtime().submit(self._engine.resume(run, context, wanted, diverged, asker, agree)).wait()
         return run_from_events(events)
 
     def stream_resume(
-        self, run: str, context: object = None, *, answer: object = None, diverged: Diverged = "stop"
+        self,
+        run: str,
+        context: object = None,
+        *,
+        answer: object = None,
+        diverged: Diverged = "stop",
+        agree: Agree | None = None,
     ) -> AsyncGenerator[Event, None]:
         """The events of the run so far, then those that are new, as they happen."""
         wanted = AnswerType(answer)
-        return self._events(lambda asker: self._engine.resume(run, context, wanted, diverged, asker))
+        return self._events(lambda asker: self._engine.resume(run, context, wanted, diverged, asker, agree))
 
     def cancel(self, run: str) -> None:
         """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""

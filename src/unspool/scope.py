@@ -18,7 +18,7 @@ from .cache import ReplyCache
 from .errors import JournalError, ModelError
 from .events import EventLog, ModelDelta
 from .models.calls import Caller
-from .models.protocol import Delta, OnDelta
+from .models.protocol import Delta, ModelRequest, OnDelta
 from .models.settings import ModelSettings
 from .prompts import Profile
 from .sandbox.protocol import Repl, Sandbox
@@ -27,6 +27,9 @@ from .types import Status
 
 if TYPE_CHECKING:
     from .replay import Replay
+
+
+WARM = 0.7  # the least temperature of the branches but the first: colder, they would all say the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,22 @@ class Limits:
         )
 
 
+@dataclass(slots=True)
+class Branch:
+    """One of several trajectories of the root. ``decided``: the others have, so that it is stopped."""
+
+    number: int  # from 1, which is the trunk
+    decided: bool = False
+
+    def over(self, request: ModelRequest) -> ModelRequest:
+        """A request whose reply is a sample of its own."""
+        if self.number == 1:
+            return request
+        seed = None if request.seed is None else request.seed + self.number - 1
+        cold = request.temperature is not None and request.temperature < WARM
+        return replace(request, seed=seed, temperature=WARM if cold else request.temperature)
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One node's job: a question over a context."""
@@ -60,6 +79,7 @@ class Task:
     description: str  # of the context, made once: it counts the lines of large texts
     answer: AnswerType
     meter: Meter
+    branch: Branch | None = None
 
 
 @dataclass(slots=True)
@@ -131,6 +151,11 @@ class Scope:
             self.log.emit(ModelDelta(node=node, turn=turn, text=text, thinking=thinking, fresh=fresh))
 
         return tell
+
+    def leave(self, outcome: Outcome) -> None:
+        """What a run that is cancelled leaves: of several branches', the first with a draft."""
+        if self.left is None or (self.left.draft is None and outcome.draft is not None):
+            self.left = outcome
 
     def note(self, notes: Sequence[str]) -> None:
         """For the run's notes, each once."""

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from . import events as ev
-from .types import CellRun, Node, Run, SubCall, Turn
-
-ROOT = "0"
+from .types import ROOT, Branch, CellRun, Node, Run, SubCall, Turn, Usage, known_sum
 
 
 @dataclass(slots=True)
@@ -32,6 +31,7 @@ class _OpenTurn:
 @dataclass(slots=True)
 class _OpenNode:
     node: Node
+    draft: str | None = None  # where the node's answer came from, if it is one
     turns: dict[int, _OpenTurn] = field(default_factory=dict)
 
 
@@ -44,6 +44,7 @@ class TraceBuilder:
         self.last = 0.0  # the time of the last event
         self._nodes: dict[str, _OpenNode] = {}
         self._calls: dict[int, SubCall] = {}
+        self._decided: ev.BranchesDecided | None = None
 
     def add(self, event: ev.Event) -> None:
         self.last = event.time
@@ -80,9 +81,14 @@ class TraceBuilder:
                     ledger=event.ledger,
                     ended=event.time,
                 )
+                if event.draft is not None:
+                    open_node.node = replace(open_node.node, answer=event.value)
+                    open_node.draft = event.draft
             case ev.AnswerAccepted():
                 open_node = self._nodes[event.node]
                 open_node.node = replace(open_node.node, answer=event.value)
+            case ev.BranchesDecided():
+                self._decided = event
             case ev.TurnStarted():
                 self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn, started=event.time))
             case ev.ModelReplied():
@@ -190,13 +196,55 @@ class TraceBuilder:
         return replace(open_node.node, turns=turns, children=children)
 
     def root(self) -> Node | None:
-        """The tree; None before the first node has started."""
-        if ROOT not in self._nodes:
-            return None
+        """The tree, of several branches that of the chosen one; None before the first node has started."""
+        name = self._decided.node if self._decided else ROOT
+        return self._freeze(name, self._below()) if name in self._nodes else None
+
+    def _below(self) -> dict[str | None, list[str]]:
+        """The nodes by their parent."""
         below: dict[str | None, list[str]] = {}
         for name, open_node in self._nodes.items():
             below.setdefault(open_node.node.parent, []).append(name)
-        return self._freeze(ROOT, below)
+        return below
+
+    def branches(self) -> tuple[Branch, ...]:
+        """The branches of the root, where there is more than one."""
+        below = self._below()
+        roots = below.get(None, [])
+        if len(roots) == 1 and self._decided is None:
+            return ()
+        agreeing = self._decided.agreeing if self._decided else ()
+        found: list[Branch] = []
+        for name in roots:
+            trace = self._freeze(name, below)
+            usage, cost = _spent(trace)
+            found.append(
+                Branch(
+                    number=int(name.partition("@")[2] or 1),
+                    status=trace.status,
+                    reason=trace.reason,
+                    answer=trace.answer,
+                    draft=self._nodes[name].draft,
+                    agrees=name in agreeing,
+                    usage=usage,
+                    cost=cost,
+                    trace=trace,
+                )
+            )
+        return tuple(sorted(found, key=lambda branch: branch.number))
+
+
+def _spent(node: Node) -> tuple[Usage, float | None]:
+    """What the replies in a node and its children were paid with, those that were known left out."""
+    parts: list[tuple[Usage, float | None]] = [_spent(child) for child in node.children]
+    for turn in node.turns:
+        parts.append((turn.usage, turn.cost if turn.text is not None else 0.0))
+        for cell in turn.cells:
+            parts += [(c.usage, c.cost) for c in cell.sub_calls if c.usage.calls and not c.cached]
+    usage, cost = Usage(), cast("float | None", 0.0)
+    for more, price in parts:
+        usage, cost = usage + more, known_sum(cost, price)
+    return usage, cost
 
 
 def run_from_events(events: Iterable[ev.Event]) -> Run:
@@ -229,4 +277,5 @@ def run_from_events(events: Iterable[ev.Event]) -> Run:
         reused=ended.reused,
         reused_cost=ended.reused_cost,
         trace=trace,
+        branches=builder.branches(),
     )

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+ROOT = "0"  # the node that a run begins with
 Status = Literal["answered", "budget", "partial", "failed", "cancelled"]
 Role = Literal["root", "sub"]
 Finish = Literal["stop", "length", "tool", "filter", "other"]
@@ -118,6 +119,23 @@ class FailedCall:
 
     def __bool__(self) -> bool:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A range of a text, in characters: what a child is given of its parent's context, without a copy."""
+
+    whole: str = field(repr=False)
+    start: int
+    length: int
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def text(self) -> str:
+        """The part itself: a copy."""
+        return self.whole[self.start : self.start + self.length]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +272,22 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """One of several trajectories of a run. ``usage`` and ``cost`` are of its own: what it shares with the
+    first branch is in the first one's."""
+
+    number: int  # from 1
+    status: Status | None
+    reason: str
+    answer: object  # or its draft
+    draft: str | None  # where a draft came from
+    agrees: bool  # with the answer of the run
+    usage: Usage
+    cost: float | None
+    trace: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One question answered over one context.
 
@@ -282,6 +316,7 @@ class Run:
     reused: Usage
     reused_cost: float | None
     trace: Node
+    branches: tuple[Branch, ...] = ()  # where there were several: each; ``trace`` is the chosen one's
 
     def __str__(self) -> str:
         return "" if self.answer is None else str(self.answer)

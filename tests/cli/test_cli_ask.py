@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from unspool.testing import Behaviour
+from unspool.testing import Ask, Behaviour
 
 from .conftest import LOOK, SECONDS, MakeCli, submits
 
@@ -295,3 +295,21 @@ def test_the_key_is_nowhere_in_what_comes_out(make_cli: MakeCli) -> None:
     cli = make_cli([Behaviour(status=401, message="Incorrect API key provided: sk-very-secret")])
     done = cli.run(cli.ask("?", cli.file("a.txt", "x")), environment={"OPENAI_API_KEY": "sk-very-secret"})
     assert b"sk-very-secret" not in done.stdout + done.stderr
+
+
+def test_branches_are_told_with_their_cost_and_how_they_agree(make_cli: MakeCli) -> None:
+    def reply(ask: Ask) -> str:
+        messages = ask.body["messages"]
+        assert isinstance(messages, list)
+        return LOOK if len(messages) == 2 else submits("len(context)")
+
+    cli = make_cli(reply)
+    done = cli.run(cli.ask("How long?", cli.file("a.txt", "hello"), "--branches", "3", "--json"))
+    assert done.returncode == 0, done.stderr
+    got = json.loads(done.stdout)
+    assert (got["answer"], got["branches"]["count"]) == (5, 3)
+    assert got["branches"]["agreeing"] + got["branches"]["stopped"] == 3
+    assert got["usage"]["calls"] <= 4
+    told = done.stderr.decode()
+    assert "branch 1: answered (submitted), cost unknown" in told
+    assert "of 3 branches agree" in told

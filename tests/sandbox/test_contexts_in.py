@@ -136,9 +136,12 @@ async def test_one_line_of_a_hundred_megabytes(open_repl: Opener) -> None:
 async def test_a_part_of_a_text_is_the_same_memory(open_repl: Opener) -> None:
     text = "".join(f"line {i}\n" for i in range(200_000))
     handed = hand_over(text)
+    parts = [handed]
     try:
         for start, length in ((0, len(text)), (12_345, 50_000), (len(text) - 9_000, 9_000), (5, 20)):
-            repl = await open_repl(handed.part(start, length))
+            part = handed.part(start, length)
+            parts.append(part)
+            repl = await open_repl(part)
             assert await repl.show("len(context), context[:5], context[-5:]") == repr(
                 (length, text[start : start + length][:5], text[start : start + length][-5:])
             )
@@ -149,7 +152,8 @@ async def test_a_part_of_a_text_is_the_same_memory(open_repl: Opener) -> None:
                 == "(True, True)"
             )
     finally:
-        handed.close()
+        for part in parts:
+            part.close()
 
 
 def test_the_self_test_runs_here() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..events import Event, RunEnded, RunStarted
+from ..events import BranchesDecided, Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
 from .options import AsObject, Models, Quiet, RunsFolder, ShowCode, SubModels
 from .runs import hint
@@ -46,6 +46,15 @@ def ask(
     max_depth: Annotated[
         int,
         typer.Option(min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False),
+    ] = 1,
+    branches: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="Answer K times; what most agree on is the answer. [default: 1]",
+            show_default=False,
+        ),
     ] = 1,
     usd: Annotated[
         float | None, typer.Option(metavar="X", help="Spend at most X dollars.", show_default=False)
@@ -126,7 +135,7 @@ def ask(
         )
         display = make_display(quiet=quiet, show_code=show_code)
         try:
-            events = engine.stream(question, context, answer=wanted, sources=sources)
+            events = engine.stream(question, context, answer=wanted, branches=branches, sources=sources)
             story = asyncio.run(follow(engine, events, display))
         finally:
             display.close()
@@ -151,6 +160,7 @@ class Story:
 
     started: RunStarted | None = None
     ended: RunEnded | None = None
+    decided: BranchesDecided | None = None
     stopped: signal.Signals | None = None
 
 
@@ -179,6 +189,8 @@ async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) ->
             display.add(event)
             if isinstance(event, RunStarted):
                 story.started = event
+            elif isinstance(event, BranchesDecided):
+                story.decided = event
             elif isinstance(event, RunEnded):
                 story.ended = event
     except asyncio.CancelledError:
@@ -239,7 +251,11 @@ def deliver(story: Story, *, as_object: bool) -> int:
 
 
 def _object(story: Story, ended: RunEnded) -> dict[str, object]:
-    """What --json prints; with --cache also what was not paid again."""
+    """What --json prints; with --cache also what was not paid again, with --branches how they agree."""
+    told = story.decided
+    agreed = (
+        {"count": told.count, "agreeing": len(told.agreeing), "stopped": len(told.stopped)} if told else None
+    )
     cache = story.started is not None and story.started.settings.get("cache")
     return {
         "answer": ended.answer,
@@ -253,5 +269,6 @@ def _object(story: Story, ended: RunEnded) -> dict[str, object]:
         "usage": asdict(ended.usage),
         "cost": ended.cost,
         "seconds": round(ended.seconds, 3),
+        **({"branches": agreed} if agreed else {}),
         **({"reused": asdict(ended.reused), "reused_cost": ended.reused_cost} if cache else {}),
     }

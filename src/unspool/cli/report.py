@@ -17,8 +17,8 @@ from typing import Literal
 
 from .. import events as ev
 from ..safe_text import one_line
-from ..types import Usage
-from .view import ROOT, View
+from ..types import ROOT, Usage, known_sum
+from .view import View
 
 Kind = Literal["head", "code", "output", "note", "error", "good"]
 
@@ -97,10 +97,14 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
         case ev.AnswerRefused() if event.node == ROOT:
             yield Line("note", f"{_turn(event.turn)}: answer refused: {one_line(event.reason)}")
         case ev.BatchStarted() if event.size > 1:
-            place = _turn(event.turn) if event.node == ROOT else f"child {event.node}"
+            place = _turn(event.turn) if event.node == ROOT else _node(event.node)
             yield Line("note", f"{place}: {count(event.size, 'sub-call')} in one batch")
-        case ev.NodeEnded() if event.node != ROOT:
-            yield Line("note", f"child {event.node}: {event.status} ({one_line(event.reason)})")
+        case ev.NodeEnded() if event.node != ROOT or view.branches > 1:
+            paid = "" if "." in event.node or view.branches == 1 else f", {_paid(event)}"
+            yield Line("note", f"{_node(event.node)}: {event.status} ({one_line(event.reason)}){paid}")
+        case ev.BranchesDecided():
+            stopped = f", {len(event.stopped)} stopped early" if event.stopped else ""
+            yield Line("note", f"{len(event.agreeing)} of {event.count} branches agree{stopped}")
         case ev.RunEnded():
             yield from _end(event)
 
@@ -108,6 +112,21 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
 def _turn(number: int) -> str:
     """What comes before the first turn is code that the profile runs, so that the model sees a little."""
     return f"turn {number}" if number else "first look"
+
+
+def _node(name: str) -> str:
+    """
+    >>> _node("0.1"), _node("0"), _node("0@2"), _node("0@2.1")
+    ('child 0.1', 'branch 1', 'branch 2', 'child 0@2.1')
+    """
+    return f"child {name}" if "." in name else f"branch {name.partition('@')[2] or 1}"
+
+
+def _paid(ended: ev.NodeEnded) -> str:
+    total: float | None = 0.0
+    for line in ended.ledger:
+        total = known_sum(total, line.cost)
+    return money(total)
 
 
 def _cell(view: View, event: ev.CellEnded, show_code: bool) -> Iterator[Line]:

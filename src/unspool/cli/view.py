@@ -1,7 +1,7 @@
 """What a run looks like right now: the events so far, folded into a few numbers and texts.
 
-Contract: :func:`fold` is pure. Turns, code and output are those of the root node; sub-calls, tokens and
-cost are those of the whole tree; ``children`` has the children that are at work.
+Contract: :func:`fold` is pure. Turns, code and output are those of the root node (of its first branch);
+sub-calls, tokens and cost are those of the whole tree; ``children`` has the children that are at work.
 
 >>> from unspool.events import BatchStarted, CallEnded
 >>> view = fold(View(), BatchStarted(node="0", turn=1, cell=1, batch=1, size=16))
@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .. import events as ev
-from ..types import CUT, PASSING, CellOutcome, Status, Usage
+from ..types import CUT, PASSING, ROOT, CellOutcome, Status, Usage
 
-ROOT = "0"
 Phase = Literal["starting", "asking the model", "the model writes", "running code", "done"]
 _QUERY_KEPT = 200
 _REPLY_KEPT = 8_000  # characters of a reply that is being written: more than a screen has
@@ -44,6 +43,7 @@ class View:
     now: float = 0.0  # time of the last event
     turn: int = 0
     max_turns: int | None = None
+    branches: int = 1
     reply: str = ""  # the end of what the model has written in this turn, until it is done
     code: str = ""  # of the cell that runs or ran last
     output: str = ""  # what it printed
@@ -74,13 +74,14 @@ def fold(view: View, event: ev.Event) -> View:
         view = _with_children(view, event)
     match event:
         case ev.RunStarted():
-            turns = event.settings.get("max_turns")
+            turns, branches = event.settings.get("max_turns"), event.settings.get("branches")
             return replace(
                 view,
                 model=event.model,
                 sub_model=event.sub_model,
                 started=event.time,
                 max_turns=turns if isinstance(turns, int) else None,
+                branches=branches if isinstance(branches, int) else 1,
             )
         case ev.RunResumed():
             done, failed = view.calls_done - view.again, view.calls_failed - view.again

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
+from ..types import TextPart
 from .data import describe_mapping, describe_other, describe_record, describe_sequence
 from .record import fields_of
 from .several import Contexts, describe_several
@@ -29,6 +30,8 @@ def describe(value: object, *, head: int = 600, tail: int = 300, name: str = "co
     """``value`` in words, with at most ``head`` + ``tail`` characters of it. ``name``: what it is called."""
     room = head + tail
     if isinstance(value, str):
+        return describe_text(TextPart(value, 0, len(value)), head, tail, name)
+    if isinstance(value, TextPart):
         return describe_text(value, head, tail, name)
     if isinstance(value, Source):
         return told(value, name)

@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Collection, Mapping
 from itertools import islice
 
+from ..types import TextPart
 from .record import fields_of, kind_of
 from .sources import Source, told
 from .table import shape_of
@@ -37,7 +38,7 @@ def size_of(value: object) -> str:
     if isinstance(value, Source):
         return told(value, "").removeprefix("`` is ").rstrip(".")
     if isinstance(value, str):
-        return f"str, {len(value):,} characters, {count_lines(value):,} lines"
+        return f"str, {len(value):,} characters, {count_lines(TextPart(value, 0, len(value)))}"
     if shape := shape_of(value):
         return shape
     if isinstance(value, Mapping):

@@ -25,7 +25,7 @@ from .several import Contexts
 from .sources import Source
 from .table_bytes import table_parts
 
-_PART = 1 << 20  # characters of a text that are encoded at a time
+_PART = 1 << 18  # characters of a text that are encoded at a time; more of them fill fresh memory each time
 _PLAIN = (int, float, complex, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
 
 

@@ -38,6 +38,7 @@ class First:
     instructions: str = ""  # the user's own
     tools: str = ""  # signatures and first lines of the user's tools
     look: str = ""  # what the profile's first look printed
+    depth: int | None = None  # levels of children that may still be made
 
 
 FirstMessage = Callable[[First], str]
@@ -53,7 +54,25 @@ def first_message(first: First) -> str:
     """The default layout: description, extras, and the question last."""
     look = [first.look] if first.look else []
     parts = [f"The context:\n{first.description}", *extras(first, "Extra functions in the REPL"), *look]
+    if first.depth is not None:
+        parts.append(depth_left(first.depth))
     return "\n\n".join([*parts, f"The question:\n{first.query}"])
+
+
+def depth_left(depth: int) -> str:
+    """What ``rlm_query`` can do here.
+
+    >>> depth_left(1)
+    'Depth left: 1: rlm_query makes children, who can make none.'
+    """
+    match depth:
+        case 0:
+            what = "rlm_query is one sub-call here, without a REPL."
+        case 1:
+            what = "rlm_query makes children, who can make none."
+        case _:
+            what = f"rlm_query makes children, who have {depth - 1} left."
+    return f"Depth left: {depth}: {what}"
 
 
 def extras(first: First, functions: str) -> list[str]:

@@ -8,9 +8,11 @@ node can be given (memfd, start, length). Nothing is imported for it that the va
 :class:`ContextError`, which names what cannot go.
 
 >>> handed = hand_over("a long text")
->>> handed.layout, handed.part(2, 4).length
+>>> part = handed.part(2, 4)
+>>> part.layout, part.length
 ('ascii', 4)
->>> handed.close()
+>>> handed.close(), part.close()
+(None, None)
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ContextError
+from ..types import TextPart
 from . import _classes, _parcel
 from ._texts import WIDTH, seal, write_all, write_characters, write_text
 
@@ -52,14 +55,18 @@ class Handed:
     length: int = 0
     size: int = 0  # bytes that a worker maps
 
+    def has(self, start: int, length: int) -> bool:
+        """Whether this can be a part. The wider layout of the whole is not a rule of ``str`` for its
+        parts, so they are for texts of one byte a character; of others, only the whole is one."""
+        inside = self.layout != PICKLE and 0 <= start <= start + length <= self.length
+        return inside and (self.layout == "ascii" or length == self.length)
+
     def part(self, start: int, length: int) -> Handed:
-        """A part of a text, in the same memfd. The wider layout of the whole is not a rule of ``str``
-        for its parts, so parts are for texts of one byte a character; others are copied."""
-        if self.layout != "ascii":
-            raise ValueError("only an ASCII text can be handed over in part")
-        if not 0 <= start <= start + length <= self.length:
-            raise ValueError("the part is not inside the text")
-        return replace(self, start=self.start + start, length=length, size=length * WIDTH[self.layout])
+        """A part of a text, in the same memfd under a descriptor of its own."""
+        if not self.has(start, length):
+            raise ValueError("this is no part that can be handed over without a copy")
+        size = length * WIDTH[self.layout]
+        return replace(self, fd=os.dup(self.fd), start=self.start + start, length=length, size=size)
 
     def close(self) -> None:
         os.close(self.fd)
@@ -85,7 +92,10 @@ def hand_over(value: object) -> Handed:
 
 
 async def hand_over_async(value: object) -> Handed:
-    """The same; what may be large is written in a thread, so that the event loop goes on."""
+    """The same; what may be large is written in a thread, so that the event loop goes on. Of a part of a
+    text, the part alone."""
+    if isinstance(value, TextPart):
+        value = value.text
     return hand_over(value) if _is_small(value) else await asyncio.to_thread(hand_over, value)
 
 

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
-from ..types import CellOutcome
+from ..types import CellOutcome, TextPart
 from . import _launch
 from ._cell import CellEnd, CellRun
 from ._handover import Handed, hand_over_async
@@ -51,6 +51,8 @@ class ProcessSandbox:
     ``namespaces=False`` does without namespaces even where they are to be had: the second tier, as
     on a machine that refuses them. It is for tests and for a look at what such a machine gives.
     """
+
+    takes_parts = True
 
     def __init__(
         self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True
@@ -104,6 +106,19 @@ class ProcessSandbox:
             with contextlib.suppress(RuntimeError):  # it is closed
                 turn.get_loop().call_soon_threadsafe(_let_go, turn)
 
+    def handed_on(self, context: object) -> Handed | None:
+        """A text, or a part of one, that another REPL has in memory already."""
+        whole, start, length = context, 0, 0
+        if isinstance(context, TextPart):
+            whole, start, length = context.whole, context.start, context.length
+        elif type(context) is str:
+            length = len(context)
+        for repl in tuple(self._repls):
+            handed = repl.handed
+            if handed is not None and repl.context is whole and handed.has(start, length):
+                return handed.part(start, length)
+        return None
+
     def default_memory(self) -> int:
         """Half of what is free, shared by the live nodes."""
         return max(_LEAST_MEMORY, free_memory() // 2 // max(1, len(self._repls)))
@@ -129,7 +144,9 @@ class ProcessRepl:
         """Opens the processes, with the context alone in the namespace."""
         context = self._spec.context
         if self._handed is None:
-            self._handed = context if isinstance(context, Handed) else await hand_over_async(context)
+            self._handed = context if isinstance(context, Handed) else self._sandbox.handed_on(context)
+        if self._handed is None:
+            self._handed = await hand_over_async(context)
         handed = self._handed
         self._memory = self._memory or self._sandbox.default_memory()
         request: Request = {
@@ -149,6 +166,15 @@ class ProcessRepl:
         # worker has not mapped but read would lie in memory twice.
         if handed.size <= _SMALL or os.fstat(handed.fd).st_size > 2 * handed.size:
             self._drop_context()
+
+    @property
+    def context(self) -> object:
+        return self._spec.context
+
+    @property
+    def handed(self) -> Handed | None:
+        """Its context, as long as it is kept for others."""
+        return self._handed
 
     @property
     def closing(self) -> bool:

@@ -19,8 +19,9 @@ Host calls by name (arguments already normalised by the worker, aliases resolved
 ``llm_query``          args (prompt,), kwargs model, schema → str or parsed value
 ``llm_query_batched``  args (prompts,), kwargs model, schema, on_error → list of str | FailedCall
 ``classify``           args (items, labels), kwargs meanings, examples, model → list of str | FailedCall
-``rlm_query``          args (query,), kwargs context, schema → the child's answer
-``rlm_query_batched``  args (queries,), kwargs contexts, schema → list
+``rlm_query``          args (query,), kwargs context or part, schema → the child's answer
+``rlm_query_batched``  args (queries,), kwargs contexts, parts, schema → list | FailedCall
+                       (a part is (start, length) of a text in the REPL's own context)
 ``budget``             → dict of what is left
 ``submit``             args (value,), kwargs printed (int: characters the cell has printed so
                        far), variable (str | None: the text names a variable of that name),
@@ -69,6 +70,8 @@ OnCall = Callable[[HostCall], Awaitable[HostReply]]
 class ReplSpec:
     """What a REPL is opened with.
 
+    ``context`` is any value; a :class:`unspool.types.TextPart`, bound to its text, only where the sandbox
+    says ``takes_parts = True``: one that can give a REPL a range of what another one has, without a copy.
     ``shown`` is the number of characters of a cell's output that are kept (about two thirds from
     its head, the rest from its tail). ``memory`` is in bytes; ``None`` is half of what is free.
     ``seed`` is of the random numbers, the system's too; ``None`` is another each time.

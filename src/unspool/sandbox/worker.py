@@ -59,6 +59,7 @@ MAX_DEPTH = 64  # containers inside one another
 MAX_ITEMS = 2_000_000  # elements of all containers of a frame
 MAX_HEADER = 32 << 20
 MAX_BODY = 256 << 20
+PART = 64 << 10  # characters from which a part of the context travels as its place
 INLINE = 256  # longer strings travel as segments
 INT_BITS = 14_000  # Python refuses to print ints much larger than this
 PREFIX = struct.Struct("<IQ")
@@ -1098,11 +1099,44 @@ def function_names() -> list[str]:
     return list(Functions(cast("Repl", None), ()).names)
 
 
+def find_part(text: object, whole: object, last: tuple[int, int] = (0, 0)) -> tuple[int, int] | None:
+    """Start and length of ``text`` in ``whole``, where it is large enough to be worth it, and not hard to
+    find: a search may take as long as a copy. ``last``: the last part that was found."""
+    if type(text) is not str or type(whole) is not str or not text:
+        return None
+    size = len(text)
+    if text is whole:
+        return 0, size
+    if not PART <= size <= len(whole):
+        return None
+    probes = [(at, text[at : at + 64]) for at in range(0, size - 63, size // 8)]
+
+    def lies(at: int) -> bool:
+        return all(whole.startswith(probe, at + far) for far, probe in probes) and whole.startswith(text, at)
+
+    # As the last one, behind it, at the end, one of many equal pieces; else wherever it may be.
+    likely = itertools.chain((last[0], sum(last), len(whole) - size), range(0, len(whole) - size + 1, size))
+    for at in likely:
+        if lies(at):
+            return at, size
+    reach = 16 * size
+    for start, end in ((sum(last), sum(last) + reach), (0, min(sum(last) + size, reach))):
+        at = start - 1
+        for _ in range(100):
+            at = whole.find(probes[0][1], at + 1, end)
+            if at < 0:
+                break
+            if lies(at):
+                return at, size
+    return None
+
+
 class Functions:
     """The functions of the REPL contract. ``repl`` is where they live."""
 
     def __init__(self, repl: Repl, tools: Sequence[str]) -> None:
         self._repl = repl
+        self._last = (0, 0)  # the part of the context that was found last
         self.names: dict[str, object] = {
             name: getattr(self, name)
             for name in (
@@ -1190,9 +1224,9 @@ class Functions:
         names = {"query": ("prompt", "question"), "context": _CONTEXT, "schema": _SCHEMA}
         given = bind("rlm_query", usage, names, args, kwargs, positional=2)
         query = _one_prompt(given.get("query"), "rlm_query", "rlm_query_batched")
-        schema = given.get("schema")
-        value = self._call("rlm_query", query, context=given.get("context"), schema=_as_schema(schema))
-        return _as_wanted(schema, value)
+        schema, part = given.get("schema"), self._place(given.get("context"))
+        where: dict[str, object] = {"context": given.get("context")} if part is None else {"part": part}
+        return _as_wanted(schema, self._call("rlm_query", query, **where, schema=_as_schema(schema)))
 
     def rlm_query_batched(self, *args: object, **kwargs: object) -> object:
         """rlm_query_batched(queries, contexts=None, *, schema=None): several children at once."""
@@ -1209,9 +1243,19 @@ class Functions:
                 )
         if not queries:
             return []
-        schema = given.get("schema")
-        values = self._call("rlm_query_batched", queries, contexts=contexts, schema=_as_schema(schema))
+        schema, parts = given.get("schema"), [self._place(context) for context in contexts or ()]
+        where: dict[str, object] = {"contexts": contexts}
+        if any(parts):
+            rest = [None if part else context for context, part in zip(contexts or (), parts, strict=True)]
+            where = {"contexts": rest, "parts": parts}
+        values = self._call("rlm_query_batched", queries, **where, schema=_as_schema(schema))
         return _all_as_wanted(schema, values)
+
+    def _place(self, text: object) -> tuple[int, int] | None:
+        """Where a text lies in the context, so that it need not be copied."""
+        place = find_part(text, self._repl.context, self._last)
+        self._last = place or self._last
+        return place
 
     def budget(self) -> object:
         """budget(): what is left of the run's limits, as a dict."""
