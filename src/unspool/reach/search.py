@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import cast
 
 AHEAD = 1 << 16  # characters
 BEHIND = 1 << 10
@@ -64,7 +66,7 @@ def matches(
 ) -> Iterator[Found]:
     """The matches from ``start`` on; the first piece may begin before it."""
     base, text, done = -1, "", start  # where ``text`` begins, and where the search goes on
-    needed = required_text(pattern)
+    needed = required(pattern)
     last = False
     while not last:
         piece = next(pieces, None)
@@ -74,7 +76,7 @@ def matches(
             text += piece[1]
         base = max(base, 0)  # of an empty text
         safe = base + len(text) - (0 if last else ahead)  # a match may begin before it
-        if (done < safe or (last and done == safe)) and (needed is None or needed in text):
+        if (done < safe or (last and done == safe)) and may_match(text, needed, pattern):
             for match in pattern.finditer(text, max(0, done - base)):
                 if not last and (match.start() + base >= safe or _hangs(match, text)):
                     safe = min(safe, match.start() + base)
@@ -116,19 +118,55 @@ def count(pieces: Pieces, wanted: str) -> int:
     return total
 
 
-def required_text(pattern: re.Pattern[str]) -> str | None:
-    """A text that every match contains, where one is easily seen: most pieces need no closer look then."""
-    if pattern.flags & re.IGNORECASE:
-        return None
-    try:
-        from re import _parser  # type: ignore[attr-defined]
+Parsed = Iterable[tuple[object, object]]
 
-        parsed: Iterable[tuple[object, object]] = _parser.parse(pattern.pattern, pattern.flags)
-        literal = _parser.LITERAL
-    except (ImportError, AttributeError, re.error):
-        return None
-    best, run = "", ""
+
+def required(pattern: re.Pattern[str]) -> tuple[str, ...]:
+    """Texts of which every match contains one, where they are easily seen: most pieces need no closer look
+    then. Where case does not count they are in lower case.
+
+    >>> required(re.compile("FATA[LM]|(?:kernel )?panic")), required(re.compile("a.*bcd+"))
+    (('FATA', 'panic'), ('bc',))
+    """
+    try:
+        from re import _constants, _parser  # type: ignore[attr-defined]
+
+        parsed = _parser.parse(pattern.pattern, pattern.flags)
+        found = _required(parsed, _constants)
+    except (ImportError, AttributeError, TypeError, ValueError, re.error):  # of another version of Python
+        return ()
+    return tuple(text.lower() for text in found) if pattern.flags & re.IGNORECASE else found
+
+
+def _required(parsed: Parsed, kinds: ModuleType) -> tuple[str, ...]:
+    best: tuple[str, ...] = ()
+    run = ""
     for kind, value in parsed:
-        run = run + chr(value) if kind is literal and isinstance(value, int) else ""
-        best = max(best, run, key=len)
-    return best or None
+        inner: tuple[str, ...] = ()
+        if kind is kinds.LITERAL:
+            run += chr(cast(int, value))
+            inner = (run,)
+        else:
+            run = ""
+            if kind is kinds.BRANCH:
+                each = [_required(part, kinds) for part in cast("tuple[object, list[Parsed]]", value)[1]]
+                inner = tuple(text for part in each for text in part) if all(each) else ()
+            elif kind is kinds.SUBPATTERN and not any(cast("tuple[object, int, int, Parsed]", value)[1:3]):
+                inner = _required(cast("tuple[object, int, int, Parsed]", value)[3], kinds)
+            elif kind in (kinds.MAX_REPEAT, kinds.MIN_REPEAT):
+                least, _, part = cast("tuple[int, int, Parsed]", value)
+                inner = _required(part, kinds) if least else ()
+        if inner and min(map(len, inner)) > min(map(len, best), default=0):
+            best = inner
+    return best
+
+
+def may_match(text: str, needed: tuple[str, ...], pattern: re.Pattern[str]) -> bool:
+    """Whether a closer look is worth it."""
+    if not needed:
+        return True
+    if pattern.flags & re.IGNORECASE:
+        if not text.isascii():  # there letters have more than one other case
+            return True
+        text = text.lower()
+    return any(each in text for each in needed)
