@@ -106,7 +106,8 @@ class ReplyCache:
         except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
             # Busy: another process writes for longer than we wait. That is a miss and no more.
             if not (isinstance(error, sqlite3.OperationalError) and "locked" in str(error)):
-                self.trouble = f"{error} ({self._path})"
+                said = error.strerror if isinstance(error, OSError) else None
+                self.trouble = f"{said or error} ({self._path})"
             return None
 
     def _open(self) -> sqlite3.Connection:

@@ -261,6 +261,8 @@ class _Open:
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
+            if not self._size:  # a run that never began leaves nothing
+                shutil.rmtree(self._path, ignore_errors=True)
             fcntl.flock(fd, fcntl.LOCK_UN)  # what is still being put on the disk holds it open
             if self._syncer is not None:
                 self._syncer.close()

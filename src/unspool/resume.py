@@ -126,11 +126,17 @@ class Past:
 
     @property
     def seconds(self) -> float:
-        """The time that the run has taken, without the time that it lay still."""
+        """The time that the run has taken, without the time that it lay still.
+
+        The times of events are the clock's, which may be set back; a run that came to an end has said how
+        long it took by one that may not.
+        """
         total, before = 0.0, self.started.time
         for event in self.events:
-            if not isinstance(event, RunResumed):
-                total += event.time - before
+            if isinstance(event, RunEnded):
+                total = event.seconds
+            elif not isinstance(event, RunResumed):
+                total += max(0.0, event.time - before)
             before = event.time
         return total
 

@@ -300,6 +300,7 @@ def test_a_disk_that_is_full_stops_the_run(tmp_path: Path, size: int) -> None:
     assert done.stderr == ""
     if size == 100:
         assert (status, asked, sub_calls) == ("JournalError", "0", "0")
+        assert not [path for path in tmp_path.iterdir() if path.is_dir()]  # a run that never began
     else:  # it ends with what it had, and spends nothing more
         assert (status, asked) == ("partial", "1")
         assert 0 < int(sub_calls) < 400

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,30 @@ def test_what_a_cell_that_was_rolled_back_has_paid_is_known_after_a_resume() -> 
     assert sub.requests == []
     assert run.reused.calls == 3
     assert not [e for e in store.read("r") if isinstance(e, RunEnded) and e.status != "answered"]
+
+
+def jumped(events: Sequence[Event], place: int, seconds: float) -> list[Event]:
+    """The same events by a clock that was set in the middle of the run."""
+    return [replace(event, time=event.time + seconds * (n >= place)) for n, event in enumerate(events)]
+
+
+def test_a_clock_that_is_set_back_gives_no_time() -> None:
+    store = cut([SIX, py("submit(1)")], CellEnded)
+    events = store.read("r")
+    root, sub = models([SIX, py("submit(1)")])
+    back = stored(jumped(events, len(events) // 2, -3_600.0))
+    run = RLM(root, sub_model=sub, store=back, budget=Budget(seconds=60)).resume("r", "c")
+    assert (run.status, run.answer) == ("answered", 1)
+    assert 0 <= run.seconds < 60
+
+
+def test_a_clock_that_is_set_forward_takes_no_time_of_a_run_that_said_how_long_it_took() -> None:
+    store = MemoryStore()
+    root, sub = models([SIX, py("submit(1)")])
+    run = RLM(root, sub_model=sub, store=store, max_turns=1).run("q", "c")
+    assert run.status == "budget"
+    events = store.read(run.id)
+    ahead = stored(jumped(events, len(events) // 2, 3_600.0))
+    run = RLM(root, sub_model=sub, store=ahead, budget=Budget(seconds=60)).resume("r", "c")
+    assert (run.status, run.answer) == ("answered", 1)
+    assert run.seconds < 60
