@@ -28,6 +28,7 @@ from .events import Event, EventLog, RunEnded, RunStarted, new_id
 from .journal import Store, kept
 from .loop import run_node
 from .models.settings import ModelSettings
+from .models.spelled import told
 from .prompts import Profile, get_profile
 from .replay import Replay
 from .resume import Past
@@ -78,6 +79,9 @@ class Settings:
             "sandbox": sandbox if isinstance(sandbox, str) else type(sandbox).__name__,
             **{name: getattr(budget, name) for name in ("usd", "tokens", "calls", "seconds")},
             "cache": None if self.cache is None else str(self.cache),
+            "tools": ", ".join(self.tools.names) or None,
+            "instructions": self.instructions or None,
+            **told(self.root, self.sub),
         }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import ConfigError, ModelError
+from .models.settings import UNSET, ModelSettings
 
 if TYPE_CHECKING:
     from .models.calls import Caller
@@ -38,8 +39,10 @@ class EngineModels:
         *,
         concurrency: int,
         call_seconds: float,
+        settings: tuple[ModelSettings, ModelSettings] = (UNSET, UNSET),
     ) -> None:
         self._asked = asked
+        self._settings = settings
         self._concurrency = concurrency
         self._call_seconds = call_seconds
         self._finding: asyncio.Task[Models] | None = None
@@ -70,6 +73,10 @@ class EngineModels:
         from .models.discover import resolve_pair
 
         root, sub = await asyncio.to_thread(resolve_pair, *self._asked)
+        if any(each.price is not None for each in self._settings):
+            from .models.priced import with_prices
+
+            root, sub = with_prices(root, sub, self._settings)
         root_caller = self._caller(root)
         sub_caller = root_caller if sub is root else self._caller(sub)
         names: dict[str, Caller] = {}
@@ -93,7 +100,8 @@ async def _refuse_unknown_prices(models: Models) -> None:
         if caller.info.price is None:
             raise ConfigError(
                 f"usd: the price of {caller.info.name} is not known, so a limit in dollars cannot be "
-                "kept: limit tokens, calls or seconds, or take a model whose price is known"
+                "kept: say it, in dollars for a million tokens (--set price=READ/WRITTEN, "
+                "ModelSettings(price=…)), or limit tokens, calls or seconds"
             )
 
 

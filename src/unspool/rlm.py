@@ -117,7 +117,12 @@ class RLM:
             keep_context=keep_context,
             cache=default_folder() if cache is True else Path(cache) if cache is not False else None,
         )
-        models = EngineModels((model, sub_model), concurrency=concurrency, call_seconds=call_seconds)
+        models = EngineModels(
+            (model, sub_model),
+            concurrency=concurrency,
+            call_seconds=call_seconds,
+            settings=(settings, sub_settings),
+        )
         self._engine = Engine(made, models)
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from unspool.testing import Ask, Behaviour
+from unspool import RLM
+from unspool.testing import Ask, Behaviour, ScriptedModel
 
 from .conftest import LOOK, SECONDS, MakeCli, submits
 
@@ -313,3 +315,37 @@ def test_branches_are_told_with_their_cost_and_how_they_agree(make_cli: MakeCli)
     told = done.stderr.decode()
     assert "branch 1: answered (submitted), cost unknown" in told
     assert "of 3 branches agree" in told
+
+
+def test_the_models_are_set_and_priced_and_a_resumed_run_takes_that_up(make_cli: MakeCli) -> None:
+    cli = make_cli(["```python\nprint(llm_query('?'))\n```", "fine", submits("len(context)")])
+    sets = ["temperature=0.25", "sub.max_tokens=50", "price=1000/1000"]
+    options = [part for each in sets for part in ("--set", each)]
+    done = cli.run(
+        cli.ask("?", cli.file("a.txt", "abc"), "--json", "--usd", "5", "--max-turns", "1", *options)
+    )
+    assert done.returncode == 4, done.stderr
+    told = json.loads(done.stdout)
+    used = told["usage"]["input_tokens"] + told["usage"]["output_tokens"]
+    assert told["cost"] == pytest.approx(used / 1_000)
+    done = cli.run(cli.command("runs", "resume", told["run_id"], "--max-turns", "3", "--json", "-q"))
+    assert json.loads(done.stdout)["answer"] == 3
+    bodies = [ask.body for ask in cli.server.asks]
+    assert [body["temperature"] for body in bodies] == [0.25, 0.25, 0.25]
+    assert [body.get("max_tokens") == 50 for body in bodies] == [False, True, False]
+    done = cli.run(cli.ask("?", "a.txt", "--set", "heat=9"))
+    assert done.returncode == 2
+    assert b"temperature, max_tokens" in done.stderr
+
+
+def test_a_run_with_tools_of_a_program_is_told_to_go_on_there(make_cli: MakeCli, tmp_path: Path) -> None:
+    cli = make_cli(["prose"])
+
+    def lookup(name: str) -> str:
+        return name
+
+    run = RLM(ScriptedModel(["prose"]), tools=[lookup], runs=tmp_path / "kept").run("?", "abc")
+    done = cli.run(cli.command("runs", "resume", run.id, "--runs", "kept"))
+    assert done.returncode == 2
+    assert b"(lookup): go on with it there" in done.stderr
+    assert cli.server.asks == []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from unspool import RLM, ConfigError, ModelSettings
+from unspool import RLM, Budget, ConfigError, ModelSettings
 from unspool.models.protocol import Message, ModelRequest
 from unspool.models.providers import PROVIDERS
 from unspool.models.remote import RemoteModel
+from unspool.models.settings import UNSET
+from unspool.models.spelled import parsed, taken, told
 from unspool.prompts import get_profile
 from unspool.testing import Behaviour, FaultyServer, ScriptedModel
 
@@ -54,6 +58,9 @@ def test_a_reply_that_repeats_itself_is_still_sampled_differently() -> None:
         ({"temperature": -0.1}, "from 0 to 2"),
         ({"max_tokens": 0}, "at least 1"),
         ({"stop": "END"}, "a tuple of texts"),
+        ({"effort": "much"}, "one of off, minimal"),
+        ({"price": (-1, 2)}, "dollars for a million"),
+        ({"price": (float("nan"), 2)}, "dollars for a million"),
     ],
 )
 def test_a_wrong_setting_is_said_at_once(wrong: dict[str, object], said: str) -> None:
@@ -71,3 +78,65 @@ async def test_thinking_is_asked_for_where_it_can_be_and_left_out_where_it_is_re
         await model.close()
     asked = ["reasoning" in sent.body or "reasoning_effort" in sent.body for sent in server.asks]
     assert asked == [True, False, False]
+
+
+def test_a_price_that_the_user_says_is_paid_and_limited() -> None:
+    code = py("r = llm_query_batched(['a' * 1200] * 8)\nprint(sum(map(bool, r)))\nsubmit(sum(map(bool, r)))")
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 500, "total_tokens": 1_500}
+    with FaultyServer(
+        lambda ask: Behaviour("yes" if ask.body["model"] == "sub" else code, usage=usage)
+    ) as server:
+        models = [
+            RemoteModel(PROVIDERS["openai"], n, key="k", base_url=server.base_url) for n in ("root", "sub")
+        ]
+        free = RLM(models[0], sub_model=models[1]).run("?", "abc")
+        assert free.cost is None
+        dear = ModelSettings(price=(2.0, 4.0))
+        run = RLM(
+            models[0], sub_model=models[1], settings=dear, sub_settings=ModelSettings(price=(1.0, 0.0))
+        ).run("?", "abc")
+        assert run.cost == pytest.approx(0.002 + 0.002 + 8 * 0.001)
+        tight = RLM(
+            models[0], sub_model=models[1], settings=dear, sub_settings=ModelSettings(price=(1000.0, 0.0)),
+            budget=Budget(usd=4.0),
+        ).run("?", "abc")  # fmt: skip
+        assert tight.cost is not None
+        assert tight.cost <= 4.0
+        assert tight.answer != 8
+
+
+def test_one_model_has_one_price_and_a_list_has_none() -> None:
+    model = ScriptedModel([py("print(1)\nsubmit(1)")] * 2)
+    assert RLM(model, sub_settings=ModelSettings(price=(1, 2))).run("?", "abc").cost is not None
+    with pytest.raises(ConfigError, match="one price"):
+        RLM(model, settings=ModelSettings(price=(1, 2)), sub_settings=ModelSettings(price=(1, 3))).run(
+            "?", "a"
+        )
+    with pytest.raises(ConfigError, match="a list of models"):
+        RLM([model, ScriptedModel(["x"], name="b:b")], settings=ModelSettings(price=(1, 2))).run("?", "abc")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("temperature", "NAME=VALUE"),
+        ("heat=1", "temperature, max_tokens"),
+        ("leaf.seed=1", "root.NAME or"),
+        ("seed=x", "'x' is no value of seed"),
+        ("price=a/b", "no value of price"),
+        ("stop=[1", "no value of stop"),
+        ("temperature=9", "from 0 to 2"),
+        ("effort=much", "one of off"),
+    ],
+)
+def test_a_word_that_is_no_setting_says_what_there_is(given: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        parsed([given])
+
+
+def test_what_is_set_comes_back_from_words() -> None:
+    settings = ModelSettings(
+        temperature=0.0, max_tokens=5, seed=0, stop=("a", "[b"), effort="low", price=(0.25, 2e-7)
+    )
+    for pair in ((settings, UNSET), (UNSET, settings), (UNSET, UNSET)):
+        assert taken(told(*pair)) == pair

@@ -511,4 +511,5 @@ def test_every_setting_that_a_run_keeps_is_taken_up_again() -> None:
         "sandbox",
         "answer",
         "named",
+        "tools",  # refused
     }  # the engine takes up the answer, and whether the context is several by name

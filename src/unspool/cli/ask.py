@@ -68,6 +68,16 @@ def ask(
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Of the models: temperature, max_tokens, seed, effort, stop, or price (dollars for a "
+            "million tokens, READ/WRITTEN); root.NAME or sub.NAME for one.",
+            show_default=False,
+        ),
+    ] = None,
     profile: Annotated[
         str | None,
         typer.Option(
@@ -110,6 +120,7 @@ def ask(
         from ..budget import Budget
         from ..errors import ConfigError
         from ..models.discover import resolve_pair
+        from ..models.spelled import parsed
         from ..rlm import RLM
         from .display import make_display
         from .inputs import read_answer_type, read_context, source_names
@@ -120,6 +131,7 @@ def ask(
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")
         wanted = read_answer_type(answer)
+        of_root, of_sub = parsed(settings or ())
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
             root, sub = resolve_pair(named(model), named(sub_model), progress=progress)
         engine = RLM(
@@ -128,6 +140,8 @@ def ask(
             max_turns=max_turns,
             max_depth=max_depth,
             budget=budget,
+            settings=of_root,
+            sub_settings=of_sub,
             profile=profile,
             cache=cache,
             runs=not no_journal and (runs or True),

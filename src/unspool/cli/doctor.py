@@ -123,6 +123,7 @@ def _print_sandbox(console: Console, sandbox: SandboxReport) -> None:
 
 def _print_attacks(console: Console, attacks: AttackReport) -> None:
     from ..sandbox.attack.suite import PROTECTIONS
+    from .report import count
 
     tried = sum(line.tried - line.absent for line in attacks.lines)
     through = sum(len(line.through) for line in attacks.lines)
@@ -131,7 +132,7 @@ def _print_attacks(console: Console, attacks: AttackReport) -> None:
     rows = []
     for line in attacks.lines:
         got = "".join(f"\n{name}: {what}" for name, what in line.through.items())
-        more = f"\n{line.tried - line.absent} attacks" + (got and f", got through:{got}")
+        more = f"\n{count(line.tried - line.absent, 'attack')}" + (got and f", got through:{got}")
         rows.append((line.held, f"{line.protection}: code {PROTECTIONS[line.protection].code}", more))
     console.print(_table(rows))
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from ..events import RunStarted
     from ..rlm import RLM
 
-SETTINGS = ("max_turns", "max_depth", "cell_seconds", "cell_memory", "call_seconds", "concurrency", "cache")
+SETTINGS = (
+    "max_turns", "max_depth", "cell_seconds", "cell_memory", "call_seconds", "concurrency", "cache",
+    "instructions",
+)  # fmt: skip
 """Of those that a run keeps, what an engine takes as it is, beside its limits and its sandbox."""
 
 
@@ -75,9 +78,9 @@ def resume(
         journal = Journal(runs)
         name = find_run(journal, run)
         started = Past.of(name, journal.read(name)).started
-        context = _context(files, started)
         limits = {"usd": usd, "tokens": tokens, "calls": calls, "seconds": seconds}
         engine = _engine(started, runs, max_turns=max_turns, limits=limits)
+        context = _context(files, started)
         display = make_display(quiet=quiet, show_code=show_code)
         try:
             events = engine.stream_resume(name, context, diverged="continue" if go_on else "stop")
@@ -107,20 +110,30 @@ def _engine(
 ) -> RLM:
     """An engine with the settings that the run began with."""
     from ..budget import Budget
+    from ..errors import ConfigError
     from ..models.discover import resolve_pair
+    from ..models.spelled import taken
     from ..rlm import RLM
 
     then = dict(started.settings)
+    if then.get("tools"):
+        raise ConfigError(
+            f"this run has tools of a program ({then['tools']}): go on with it there, "
+            "RLM(…, tools=…).resume(ID)"
+        )
     budget = {name: then[name] for name in (f.name for f in fields(Budget)) if then.get(name) is not None}
     budget |= {name: limit for name, limit in limits.items() if limit is not None}
     same = {name: then[name] for name in SETTINGS if then.get(name) is not None}
     if max_turns is not None:
         same["max_turns"] = max_turns
     root, sub = resolve_pair(started.model, started.sub_model)
+    of_root, of_sub = taken(then)
     return RLM(
         root,
         sub_model=sub,
         budget=Budget(**budget),  # type: ignore[arg-type]
+        settings=of_root,
+        sub_settings=of_sub,
         profile=started.profile,
         sandbox="none" if then.get("sandbox") == "none" else "process",
         runs=runs or True,

@@ -1,4 +1,4 @@
-"""How one role's model is sampled, where the user says so: what is set here goes before the profile's own.
+"""How one role's model is sampled and priced, where the user says so: it goes before the profile's own.
 
 >>> request = ModelSettings(temperature=0.2).over(ModelRequest((), temperature=1.0, max_tokens=5))
 >>> request.temperature, request.max_tokens
@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
+from typing import get_args
 
 from ..errors import ConfigError
 from .protocol import Effort, ModelRequest
@@ -17,7 +19,8 @@ from .protocol import Effort, ModelRequest
 class ModelSettings:
     """``None`` leaves the choice to the profile, and that to the provider.
 
-    ``effort`` is how much a model thinks before it answers, for those that can be told.
+    ``effort`` is how much a model thinks before it answers, for those that can be told. ``price`` is
+    dollars for a million tokens read and written, of a model whose price is not known otherwise.
     """
 
     temperature: float | None = None
@@ -25,12 +28,17 @@ class ModelSettings:
     seed: int | None = None
     stop: tuple[str, ...] | None = None
     effort: Effort | None = None
+    price: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise ConfigError(f"temperature={self.temperature}: give a number from 0 to 2")
         if self.max_tokens is not None and self.max_tokens < 1:
             raise ConfigError(f"max_tokens={self.max_tokens}: give at least 1")
+        if self.effort is not None and self.effort not in get_args(Effort):
+            raise ConfigError(f"effort={self.effort!r}: give one of {', '.join(get_args(Effort))}")
+        if self.price is not None and not all(0 <= each < inf for each in self.price):
+            raise ConfigError(f"price={self.price}: give dollars for a million tokens read, and written")
         if isinstance(self.stop, str):
             raise ConfigError(f"stop={self.stop!r}: give a tuple of texts")
 
