@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -177,8 +178,9 @@ async def test_a_killed_run_is_resumed_with_what_is_piped_in_again(make_cli: Mak
     )
     family = children_of(process.pid)
     for pid in family:
-        if b"ask" in (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0"):
-            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(FileNotFoundError):  # printf has ended
+            if b"ask" in (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0"):
+                os.kill(pid, signal.SIGKILL)
     await ended(process)
     hang.clear()
     resume = cli.command("runs", "resume", "last", "--runs", "kept")
