@@ -69,6 +69,8 @@ class ReplApi:
                 return HostReply(await self._subs.query(*asked))
             case "llm_query_batched":
                 return HostReply(await self._subs.batch_of_texts(call))
+            case "llm_map":
+                return HostReply(await self._subs.map(call))
             case "classify":
                 return HostReply(await self._subs.classify(call))
             case "rlm_query":

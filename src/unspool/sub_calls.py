@@ -9,60 +9,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import events as ev
 from .budget import OverBudget
 from .errors import HostCallError, JournalError, ModelError
 from .known import Call, Known
-from .labels import FEWEST, Labels, Scores, best, calibrated, surest
+from .labels import FEWEST, Labels, best, calibrated, surest
+from .mapping import Work, settle, size_of
 from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
+from .packs import Size, comfortable
 from .purse import Purse
 from .replay import said_again
 from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
+from .sub_prompts import Prompt, Result, as_items, as_pairs, as_text, told_apart
 from .types import FailedCall
 
 if TYPE_CHECKING:
     from .past import PastCell
 
 OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class _Prompt:
-    """One sub-call before it is sent."""
-
-    messages: tuple[Message, ...]
-    schema: Schema | None = None
-    choices: tuple[str, ...] = ()
-    stable: int = 0
-    occurrence: int = 0  # of equal prompts in one batch: each is a sample of its own
-
-    @property
-    def text(self) -> str:
-        return self.messages[-1].text
-
-    def read(self, text: str) -> object:
-        """The reply as what was asked for. Raises ``ValueError`` where it does not fit."""
-        if self.choices:
-            label = _choice(text, self.choices)
-            if label is None:
-                raise ValueError(f"the reply {text[:80]!r} is none of {list(self.choices)}")
-            return label
-        return text if self.schema is None else self.schema.parse(text)
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """What became of a sub-call: its text or parsed value, or the typed failure."""
-
-    value: object
-    scores: Scores | None = None
+FEWEST_PACKED = 4  # items to label: fewer are asked one by one, each label enforced where the model can
 
 
 class SubCalls:
@@ -94,7 +66,7 @@ class SubCalls:
         return caller
 
     async def query(self, prompt: object, model: object, schema: object) -> object:
-        asked = _Prompt((Message("user", as_text(prompt)),), Schema.of(schema))
+        asked = Prompt((Message("user", as_text(prompt)),), Schema.of(schema))
         value = (await self._sub_call(asked, self._caller(model), None, 0)).value
         if isinstance(value, FailedCall):
             raise HostCallError("LLMError", value.message, failure=value.kind)
@@ -102,7 +74,7 @@ class SubCalls:
 
     async def batch_of_texts(self, call: HostCall) -> list[object]:
         schema = Schema.of(call.kwargs.get("schema"))
-        prompts = [_Prompt((Message("user", as_text(prompt)),), schema) for prompt in as_items(call.args[0])]
+        prompts = [Prompt((Message("user", as_text(prompt)),), schema) for prompt in as_items(call.args[0])]
         on_error = call.kwargs.get("on_error", "item")
         if on_error not in ("item", "raise"):
             raise HostCallError("ValueError", f'on_error={on_error!r}: use "item" or "raise"')
@@ -113,6 +85,18 @@ class SubCalls:
         if failed is not None and on_error == "raise":
             raise HostCallError("LLMError", failed.message, failure=failed.kind)
         return results
+
+    async def map(self, call: HostCall) -> list[object]:
+        """One reply an item, many items in each sub-call."""
+        instruction, items = as_text(call.args[0]), [as_text(item) for item in as_items(call.args[1])]
+        caller, kwargs = self._caller(call.kwargs.get("model")), call.kwargs
+        size = size_of(kwargs.get("pack"), self._comfortable(caller))
+        work = Work.of(instruction, Schema.of(kwargs.get("schema")))
+        return await settle(work, items, size, lambda prompts: self._batch(prompts, caller))
+
+    def _comfortable(self, caller: Caller) -> Size:
+        profile = self._scope.sub_profile
+        return comfortable(Size(profile.pack_items, profile.pack_characters), caller.info)
 
     async def classify(self, call: HostCall) -> list[object]:
         given = tuple(as_text(label) for label in as_items(call.args[1]))
@@ -129,10 +113,10 @@ class SubCalls:
                 f"classify: {len(items):,} items are too many for one call, at most {most}. Each is a "
                 "model call. Use code where the data says it; else pick the items that matter first",
             )
-        meanings = {as_text(label): as_text(means) for label, means in _pairs(call.kwargs.get("meanings"))}
+        meanings = {as_text(label): as_text(means) for label, means in as_pairs(call.kwargs.get("meanings"))}
         labels = Labels.of(given, meanings)
         examples: list[tuple[str, str]] = []
-        for item, label in _pairs(call.kwargs.get("examples")):
+        for item, label in as_pairs(call.kwargs.get("examples")):
             name = labels.name(as_text(label))
             if name is None:
                 raise HostCallError("ValueError", f"examples use a label that is not in labels: {label!r}")
@@ -146,13 +130,18 @@ class SubCalls:
     async def _label(
         self, items: Sequence[str], labels: Labels, examples: Sequence[tuple[str, str]], caller: Caller
     ) -> list[object]:
-        """One label an item; in two passes where the model tells its scores and no examples are given."""
+        """One label an item: in packs, or, as the profile says, one by one, then in two passes where the
+        model tells its scores and no examples are given."""
         profile = self._scope.sub_profile
+        if profile.packs_labels and len(items) >= FEWEST_PACKED:
+            work = Work.labelling(labels.meanings, examples)
+            size = self._comfortable(caller)
+            return await settle(work, items, size, lambda prompts: self._batch(prompts, caller))
 
-        async def judged(examples: Sequence[tuple[str, str]]) -> list[_Result]:
+        async def judged(examples: Sequence[tuple[str, str]]) -> list[Result]:
             before = profile.label(labels.meanings, examples)
             asked = [
-                _Prompt((*before, Message("user", item)), choices=labels.names, stable=len(before))
+                Prompt((*before, Message("user", item)), choices=labels.names, stable=len(before))
                 for item in items
             ]
             return await self._batch(asked, caller)
@@ -167,7 +156,7 @@ class SubCalls:
             return [best(scores) for scores in fair]
         return [result.value for result in await judged(own)]
 
-    async def _batch(self, prompts: Sequence[_Prompt], caller: Caller) -> list[_Result]:
+    async def _batch(self, prompts: Sequence[Prompt], caller: Caller) -> list[Result]:
         place, node, size = self._place, self._task.node, len(prompts)
         batch = self._scope.replay.batch(node, place.cell, size)
         if batch is None:
@@ -175,7 +164,7 @@ class SubCalls:
             self._scope.log.emit(
                 ev.BatchStarted(node=node, turn=place.turn, cell=place.cell, batch=batch, size=size)
             )
-        prompts = _numbered(prompts)
+        prompts = told_apart(prompts)
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._sub_call(prompt, caller, batch, index))
@@ -183,7 +172,7 @@ class SubCalls:
             ]
         return [task.result() for task in tasks]
 
-    async def _sub_call(self, asked: _Prompt, caller: Caller, batch: int | None, index: int) -> _Result:
+    async def _sub_call(self, asked: Prompt, caller: Caller, batch: int | None, index: int) -> Result:
         """One sub-call, journalled."""
         request = self._request(asked)
         key = request_key(caller.info.name, request)
@@ -199,7 +188,7 @@ class SubCalls:
             return _same_again(asked, past.ended)
         return await self._make(asked, request, caller, call)
 
-    def _call_starts(self, asked: _Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
+    def _call_starts(self, asked: Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
         number = next(self._scope.calls)
         self._scope.sub_calls += 1
         self._scope.log.emit(
@@ -218,7 +207,7 @@ class SubCalls:
         )
         return number
 
-    async def _make(self, asked: _Prompt, request: ModelRequest, caller: Caller, call: Call) -> _Result:
+    async def _make(self, asked: Prompt, request: ModelRequest, caller: Caller, call: Call) -> Result:
         scope, number = self._scope, call.number
         reply: ModelReply | None
         purse = Purse(self._task.meter, "sub", caller.info.name, check=scope.check)
@@ -227,7 +216,7 @@ class SubCalls:
             if (old := self._known_reply(asked, call)) is not None:
                 self._task.meter.reuse("sub", caller.info.name, old.usage, old.cost)
                 self._call_ended(number, old, caller, old, None, cached=True)
-                return _Result(asked.read(old.text), old.scores)
+                return Result(asked.read(old.text), old.scores)
             with purse:
                 reply, value = await self._send(asked, request, caller, purse)
         except asyncio.CancelledError:
@@ -247,10 +236,10 @@ class SubCalls:
                 reply = replace(reply, usage=purse.usage, cost=purse.cost)
             self.known.keep(call, reply)
         self._call_ended(number, purse, caller, reply, failed)
-        return _Result(value, reply.scores if reply else None)
+        return Result(value, reply.scores if reply else None)
 
     async def _send(
-        self, asked: _Prompt, request: ModelRequest, caller: Caller, purse: Purse
+        self, asked: Prompt, request: ModelRequest, caller: Caller, purse: Purse
     ) -> tuple[ModelReply, object]:
         """Sends it; a reply that does not fit a schema is asked for once more."""
         reply = await caller.call(request, purse)
@@ -273,11 +262,11 @@ class SubCalls:
                 return reply, FailedCall("schema", f"the reply does not fit the schema: {error}")
         return reply, value
 
-    def _request(self, asked: _Prompt) -> ModelRequest:
+    def _request(self, asked: Prompt) -> ModelRequest:
         sampling = self._scope.sub_profile.sampling
         request = ModelRequest(
             asked.messages,
-            max_tokens=sampling.sub_max_tokens,
+            max_tokens=None if sampling.sub_max_tokens is None else sampling.sub_max_tokens + asked.room,
             temperature=sampling.sub_temperature,
             schema=asked.schema.json if asked.schema else None,
             choices=asked.choices,
@@ -285,7 +274,7 @@ class SubCalls:
         )
         return self._scope.sub_settings.over(request)
 
-    def _known_reply(self, asked: _Prompt, call: Call) -> ModelReply | None:
+    def _known_reply(self, asked: Prompt, call: Call) -> ModelReply | None:
         """The reply that is known, if it fits what is asked."""
         reply = self.known.find(call)
         if reply is not None:
@@ -323,53 +312,8 @@ class SubCalls:
         )
 
 
-def _same_again(asked: _Prompt, ended: ev.CallEnded) -> _Result:
+def _same_again(asked: Prompt, ended: ev.CallEnded) -> Result:
     """What a journalled call came to."""
     if ended.error is not None:
-        return _Result(ended.error)
-    return _Result(asked.read(ended.reply or ""), ended.scores)
-
-
-def _numbered(prompts: Sequence[_Prompt]) -> list[_Prompt]:
-    """The prompts of a batch, those that are equal told apart."""
-    seen: dict[tuple[Message, ...], int] = {}
-    numbered: list[_Prompt] = []
-    for prompt in prompts:
-        before = seen.get(prompt.messages, 0)
-        seen[prompt.messages] = before + 1
-        numbered.append(replace(prompt, occurrence=before) if before else prompt)
-    return numbered
-
-
-def as_text(value: object) -> str:
-    """Prompts and contexts as text: a str as it is, other values as JSON or their repr."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, FailedCall):
-        raise HostCallError(
-            "LLMError", f"a failed item was used as text: {value.message}", failure=value.kind
-        )
-    return repr(value)
-
-
-def as_items(value: object) -> Sequence[object]:
-    if isinstance(value, list | tuple):
-        return value
-    raise HostCallError("TypeError", f"a list is needed, not {type(value).__name__}")
-
-
-def _pairs(value: object) -> list[tuple[object, object]]:
-    if value is None:
-        return []
-    pairs: list[tuple[object, object]] = []
-    for pair in value.items() if isinstance(value, dict) else as_items(value):
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise HostCallError("ValueError", 'examples=[("a text", "its label"), …]: pairs are needed')
-        pairs.append((pair[0], pair[1]))
-    return pairs
-
-
-def _choice(text: str, choices: Sequence[str]) -> str | None:
-    """The choice that the reply is: exactly, or but for case, quotes and a final full stop."""
-    bare = text.strip().strip("\"'`*").rstrip(".").strip().casefold()
-    return next((c for c in choices if c.strip().casefold() == bare), None)
+        return Result(ended.error)
+    return Result(asked.read(ended.reply or ""), ended.scores)

@@ -132,6 +132,9 @@ class Profile:
     label: LabelMessages = label_messages  # (labels with meanings, examples) -> what stands before an item
     own_examples: int = 0  # for classify without examples: how many to take from the items, in two passes
     most_items: int | None = None  # that one call of classify may have: weak models pass the whole input
+    pack_items: int = 50  # of one sub-call of llm_map: more, and replies are left out or mixed up
+    pack_characters: int = 60_000  # the same, of all its items; see packs.comfortable
+    packs_labels: bool = True  # whether classify asks for many items at once, where it has more than a few
     look: Look | None = None  # (query) -> code for a first look, run before the first reply
     keep_repeats: bool = True  # whether a reply that repeats the last one joins the history
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn

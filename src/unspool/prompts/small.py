@@ -111,4 +111,7 @@ SMALL = Profile(
     keep_repeats=False,
     most_items=MOST_PROSE,
     own_examples=8,
+    pack_items=12,
+    pack_characters=3_000,
+    packs_labels=False,
 )

@@ -187,6 +187,30 @@ def made(wanted: object, value: object) -> object:
     return _made(wanted, value)
 
 
+def as_wanted(wanted: object, value: object, error: Callable[[str, str], Exception]) -> object:
+    """The same, with the error that a failed sub-call raises."""
+    try:
+        return made(wanted, value)
+    except (ValueError, TypeError, ArithmeticError) as why:  # whatever a class of the model's own raises
+        name = getattr(wanted, "__name__", wanted)
+        raise error("schema", f"the reply makes no {name}: {why}") from None
+
+
+def all_as_wanted(wanted: object, values: Sequence[object], failed: type) -> list[object]:
+    """The same for each item of a batch; one that cannot be made is a failed one."""
+
+    class Refused(Exception):
+        pass
+
+    done: list[object] = []
+    for value in values:
+        try:
+            done.append(value if isinstance(value, failed) else as_wanted(wanted, value, Refused))
+        except Refused as why:
+            done.append(failed(*why.args))
+    return done
+
+
 def _made(wanted: object, value: object) -> object:
     try:
         read = _READ.get(wanted)

@@ -18,6 +18,7 @@ Host calls by name (arguments already normalised by the worker, aliases resolved
 =====================  ==========================================================================
 ``llm_query``          args (prompt,), kwargs model, schema → str or parsed value
 ``llm_query_batched``  args (prompts,), kwargs model, schema, on_error → list of str | FailedCall
+``llm_map``            args (instruction, items), kwargs schema, model, pack → list of values | FailedCall
 ``classify``           args (items, labels), kwargs meanings, examples, model → list of str | FailedCall
 ``rlm_query``          args (query,), kwargs context or part, schema → the child's answer
 ``rlm_query_batched``  args (queries,), kwargs contexts, parts, schema → list | FailedCall

@@ -49,7 +49,7 @@ import struct
 import sys
 import threading
 import types
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn, Protocol, cast
 
@@ -970,6 +970,8 @@ def bind(
 _PROMPT = ("query", "question", "text", "message", "content", "input", "q", "instruction")
 _PROMPTS = ("queries", "questions", "texts", "messages", "inputs", "items", "prompt", "batch")
 _ITEMS = ("texts", "inputs", "prompts", "values", "data", "records", "sentences")
+_INSTRUCTION = ("prompt", "question", "task", "query", "template")
+_PACK = ("pack_size", "batch_size", "per_call", "size")
 _LABELS = ("categories", "classes", "options", "choices", "candidate_labels")
 _SCHEMA = ("format", "response_format", "response_model", "output_type", "answer", "type")
 _CONTEXT = ("text", "data", "document", "content")
@@ -989,22 +991,12 @@ def _as_schema(schema: object) -> object:
 
 def _as_wanted(schema: object, value: object) -> object:
     """A reply that fits, as the type that was asked for."""
-    try:
-        return cast(object, reach("typed").made(schema, value))
-    except ValueError as error:
-        name = getattr(schema, "__name__", schema)
-        raise LLMError("schema", f"the reply makes no {name}: {error}") from None
+    return cast(object, reach("typed").as_wanted(schema, value, LLMError))
 
 
 def _all_as_wanted(schema: object, values: object) -> object:
     """The same for each item of a batch; one that cannot be made is a failed one."""
-    made: list[object] = []
-    for value in cast("list[object]", values):
-        try:
-            made.append(value if isinstance(value, FailedCall) else _as_wanted(schema, value))
-        except LLMError as error:
-            made.append(FailedCall(error.kind, error.message))
-    return made
+    return cast(object, reach("typed").all_as_wanted(schema, values, FailedCall))
 
 
 def _one_prompt(value: object, call: str, many: str) -> str:
@@ -1046,6 +1038,25 @@ def _prompts(value: object, call: str) -> list[str]:
         if not item.strip():
             raise ValueError(f"item {place} of {len(items)} is empty; leave empty ones out")
     return cast("list[str]", items)
+
+
+def _item_texts(value: object, call: str, usage: str) -> list[str]:
+    """The items of any iterable as texts."""
+    items = _many(value, call)
+    for place, item in enumerate(items):
+        if isinstance(item, FailedCall):
+            str(item)
+        if item is None:
+            raise TypeError(f"item {place} of {len(items)} is None; the call is {usage}")
+    return [item if isinstance(item, str) else str(item) for item in items]
+
+
+class Labelled(list[object]):
+    """The labels of the items, in order; ``counts`` says how many there are of each."""
+
+    @property
+    def counts(self) -> Counter[object]:
+        return Counter(self)
 
 
 class Listing(str):
@@ -1140,8 +1151,8 @@ class Functions:
         self.names: dict[str, object] = {
             name: getattr(self, name)
             for name in (
-                "llm_query", "llm_query_batched", "classify", "rlm_query", "rlm_query_batched", "grep",
-                "chunks", "budget", "SHOW_VARS", "submit", "FINAL", "FINAL_VAR", "SUBMIT",
+                "llm_query", "llm_query_batched", "llm_map", "classify", "rlm_query", "rlm_query_batched",
+                "grep", "chunks", "budget", "SHOW_VARS", "submit", "FINAL", "FINAL_VAR", "SUBMIT",
             )
         }  # fmt: skip
         self.names |= {"LLMError": LLMError, "FailedCall": FailedCall}
@@ -1189,6 +1200,28 @@ class Functions:
         )
         return _all_as_wanted(schema, values)
 
+    def llm_map(self, *args: object, **kwargs: object) -> object:
+        """llm_map(instruction, items, schema=None, *, model=None, pack=None): a reply to each item, in order.
+
+        Many items go into each sub-call; ``pack`` is how many at most.
+        """
+        usage = "llm_map(instruction, items, schema=None): what to do with each item, and the items"
+        names = {
+            "instruction": _INSTRUCTION, "items": _ITEMS, "schema": _SCHEMA, "model": (), "pack": _PACK
+        }  # fmt: skip
+        given = bind("llm_map", usage, names, args, kwargs, positional=3)
+        instruction, items = given.get("instruction"), given.get("items")
+        if isinstance(items, str) and not isinstance(instruction, str):
+            instruction, items = items, instruction
+        instruction = _one_prompt(instruction, "llm_map", "llm_map")
+        texts = _item_texts(items, "llm_map", usage)
+        if not texts:
+            return []
+        schema = given.get("schema")
+        more = {"model": given.get("model"), "pack": given.get("pack")}
+        values = self._call("llm_map", instruction, texts, schema=_as_schema(schema), **more)
+        return _all_as_wanted(schema, values)
+
     def classify(self, *args: object, **kwargs: object) -> object:
         """classify(items, labels, examples=None, *, model=None): the label of each item, by sub-calls.
 
@@ -1197,16 +1230,9 @@ class Functions:
         usage = 'classify(items, ["label a", "label b"], examples=[("a text", "label a")])'
         names = {"items": _ITEMS, "labels": _LABELS, "examples": ("shots", "few_shot"), "model": ()}
         given = bind("classify", usage, names, args, kwargs, positional=3)
-        raw = given.get("items")
-        items = _many(raw, "classify")
-        if not items:
-            return []
-        for place, item in enumerate(items):
-            if isinstance(item, FailedCall):
-                str(item)
-            if item is None:
-                raise TypeError(f"item {place} of {len(items)} is None; the call is {usage}")
-        texts = [item if isinstance(item, str) else str(item) for item in items]
+        texts = _item_texts(given.get("items"), "classify", usage)
+        if not texts:
+            return Labelled()
         named = given.get("labels")
         meanings = [(str(k), str(v)) for k, v in named.items()] if isinstance(named, dict) else []
         labels = [str(label) for label in _many(named, "classify(items, labels)")]
@@ -1214,9 +1240,8 @@ class Functions:
         if isinstance(examples, dict):
             examples = list(examples.items())
         pairs = [] if examples is None else _many(examples, "examples=")
-        return self._call(
-            "classify", texts, labels, meanings=meanings, examples=pairs, model=given.get("model")
-        )
+        more = {"meanings": meanings, "examples": pairs, "model": given.get("model")}
+        return Labelled(cast("list[object]", self._call("classify", texts, labels, **more)))
 
     def rlm_query(self, *args: object, **kwargs: object) -> object:
         """rlm_query(query, context=None, *, schema=None): a child like you, over the context you give it."""

@@ -1,0 +1,145 @@
+"""``llm_map``: one instruction over many items, many of them in each sub-call.
+
+Contract: :func:`settle` gives one value an item, in order: what the model replied to that item, as it has
+to be, or a ``FailedCall`` that says why there is none. Every pack is one sub-call. What is missing in a
+reply, or does not fit, is asked for again, and nothing else is: in packs of the same size, then of a quarter,
+then alone. So no item is in more than four sub-calls, and one that cannot be answered takes no other with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .errors import HostCallError
+from .fitting import fit
+from .models.protocol import Message
+from .packs import Size, packed, prompt, replies, schema_for
+from .schema import Schema
+from .sub_prompts import Prompt, Result, choice_of
+from .types import FailedCall, FailureKind
+
+Ask = Callable[[Sequence[Prompt]], Awaitable[list[Result]]]
+"""Sends prompts at once, each one sub-call."""
+
+SHARES = (1, 1, 4)  # of a pack's size, round by round; the last round asks for each item alone
+PROBED = 3  # items that are asked for alone where nothing has come of any pack
+TOKENS = 24  # of a reply to one item: a label, a number, a short name
+FREE_TOKENS = 120  # where it may be any text
+_AGAIN: frozenset[FailureKind] = frozenset(("schema", "empty", "too_long", "timeout", "bad_request"))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is done to each item."""
+
+    instruction: str
+    schema: Schema  # of one reply
+    kind: str  # what one reply is, in words
+    labels: tuple[str, ...] = ()  # where it is one of these
+    examples: tuple[tuple[str, str], ...] = ()  # items with their replies, told as a chat turn
+    tokens: int = TOKENS
+
+    @classmethod
+    def of(cls, instruction: str, schema: Schema | None) -> Work:
+        if schema is None:
+            return cls(instruction, Schema({"type": "string"}), "the reply as a text", tokens=FREE_TOKENS)
+        told = json.dumps(schema.json, ensure_ascii=False)
+        return cls(instruction, schema, f"a value that fits this JSON schema: {told}", tokens=FREE_TOKENS)
+
+    @classmethod
+    def labelling(cls, meanings: Mapping[str, str], examples: Sequence[tuple[str, str]]) -> Work:
+        named = "".join(
+            f"\n- {name}: {means}" if means else f"\n- {name}" for name, means in meanings.items()
+        )
+        instruction = f"Label each item with exactly one of:{named}"
+        schema = Schema({"enum": list(meanings)})
+        return cls(instruction, schema, "its label", tuple(meanings), tuple(examples))
+
+    def prompt(self, items: Sequence[str], attempt: int) -> Prompt:
+        messages = [Message("user", prompt(self.instruction, items, self.kind))]
+        if self.examples:
+            shown = prompt(self.instruction, [item for item, _ in self.examples], self.kind)
+            told = {str(number): reply for number, (_, reply) in enumerate(self.examples, 1)}
+            worked = Message("assistant", json.dumps(told, ensure_ascii=False))
+            messages = [Message("user", shown), worked, *messages]
+        schema = Schema(schema_for(len(items), self.schema.json))
+        room = self.tokens * len(items)
+        return Prompt(tuple(messages), schema, occurrence=attempt, raw=True, room=room)
+
+    def read(self, value: object) -> object:
+        """One reply as it has to be. Raises ``ValueError``."""
+        if self.labels:
+            label = choice_of(str(value), self.labels)
+            if label is None:
+                raise ValueError(f"{str(value)[:60]!r} is none of the labels")
+            return label
+        value = fit(self.schema.json, value)
+        if isinstance(value, str) and not self.schema.fits(self.schema.json, value):
+            return self.schema.parse(value)
+        return self.schema.check(value)
+
+    def read_alone(self, text: str) -> object:
+        """The reply to a single item that is not in the form that was asked for."""
+        if "{" in text and not self.schema.json.get("type") == "object":
+            raise ValueError("the reply is not of the form that was asked for")
+        return self.read(text.strip()) if self.labels else self.schema.parse(text)
+
+
+async def settle(work: Work, items: Sequence[str], size: Size, ask: Ask) -> list[object]:
+    """One value an item, in order."""
+    good: dict[int, object] = {}
+    failed: dict[int, FailedCall] = {}
+
+    async def try_each(places: Sequence[int], part: Size, attempt: int) -> list[int]:
+        """Asks for these, and gives back those that should be asked for again."""
+        packs = packed(items, places, part)
+        asked = [work.prompt([items[place] for place in pack], attempt) for pack in packs]
+        for pack, result in zip(packs, await ask(asked), strict=True):
+            _take(work, pack, result.value, good, failed)
+        return [place for place in places if place not in good and failed[place].kind in _AGAIN]
+
+    left = list(range(len(items)))
+    for attempt, share in enumerate(SHARES):
+        if left:
+            left = await try_each(left, size.part(share), attempt)
+    alone = Size(1, size.characters)
+    if left and not good:  # nothing has come of any pack: first see whether anything comes at all
+        await try_each(left[:PROBED], alone, len(SHARES))
+        left = left[PROBED:] if good else []
+    if left:
+        await try_each(left, alone, len(SHARES))
+    return [good[place] if place in good else failed[place] for place in range(len(items))]
+
+
+def _take(
+    work: Work, pack: Sequence[int], value: object, good: dict[int, object], failed: dict[int, FailedCall]
+) -> None:
+    """Sorts one reply, or its failure, by item."""
+    if isinstance(value, FailedCall):
+        failed.update(dict.fromkeys(pack, value))
+        return
+    text = str(value)
+    found = replies(text, len(pack))
+    for number, place in enumerate(pack, 1):
+        try:
+            if number in found:
+                good[place] = work.read(found[number])
+            elif len(pack) == 1:
+                good[place] = work.read_alone(text)
+            else:
+                failed[place] = FailedCall("schema", "the reply has nothing for this item")
+        except ValueError as error:
+            failed[place] = FailedCall("schema", f"the reply to this item does not fit: {error}")
+
+
+def size_of(given: object, size: Size) -> Size:
+    """The size of a pack where code says how many items it should have."""
+    if given is None:
+        return size
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise HostCallError(
+            "ValueError", f"llm_map: pack={given!r}; it is the number of items of a pack, 1 or more"
+        )
+    return Size(given, size.characters)
