@@ -28,7 +28,8 @@ from .past import PastCell
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Outcome, Place, Scope, Task
-from .sub_calls import SubCalls, as_items, as_text
+from .sub_calls import SubCalls
+from .sub_prompts import as_items, as_text
 from .types import FailedCall, TextPart
 
 AT_ONCE = 32  # children of one node that live at the same time: each has processes of its own

@@ -30,6 +30,7 @@ from .loop import run_node
 from .models.settings import ModelSettings
 from .models.spelled import told
 from .prompts import Profile, get_profile
+from .prompts.profile import names_in
 from .replay import Replay
 from .resume import Past
 from .sandbox.shared import shared_sandbox
@@ -235,6 +236,8 @@ class Engine:
     def _scope(self, models: Models, log: EventLog, asker: Asker, replay: Replay) -> Scope:
         settings = self._settings
         sandbox = settings.sandbox
+        profile = settings.profile or get_profile(models.root.info.profile)
+        settings.tools.keep_clear_of(names_in(profile.imports), profile.name)
         return Scope(
             log=log,
             root=models.root,
@@ -243,7 +246,7 @@ class Engine:
             sandbox=shared_sandbox(sandbox) if isinstance(sandbox, str) else sandbox,
             settings=settings.root,
             sub_settings=settings.sub,
-            profile=settings.profile or get_profile(models.root.info.profile),
+            profile=profile,
             sub_profile=get_profile(models.sub.info.profile),
             limits=settings.limits,
             tools=settings.tools,

@@ -103,7 +103,8 @@ async def settle(work: Work, items: Sequence[str], size: Size, ask: Ask) -> list
     left = list(range(len(items)))
     for attempt, share in enumerate(SHARES):
         if left:
-            left = await try_each(left, size.part(share), attempt)
+            now = Size(min(size.items, len(left)), size.characters)
+            left = await try_each(left, now.part(share), attempt)
     alone = Size(1, size.characters)
     if left and not good:  # nothing has come of any pack: first see whether anything comes at all
         await try_each(left[:PROBED], alone, len(SHARES))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import keyword
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import cast, get_args
 
@@ -139,6 +139,15 @@ class Toolbox:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._tools)
+
+    def keep_clear_of(self, names: Collection[str], profile: str) -> None:
+        """Raises :class:`ConfigError` where a tool has a name that a profile puts into the REPL."""
+        for name in self._tools:
+            if name in names:
+                raise ConfigError(
+                    f"tools: the name {name!r} is one that the profile {profile!r} uses in the REPL; "
+                    "rename the function"
+                )
 
     @cached_property
     def tables(self) -> bool:

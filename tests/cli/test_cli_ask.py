@@ -349,3 +349,63 @@ def test_a_run_with_tools_of_a_program_is_told_to_go_on_there(make_cli: MakeCli,
     assert done.returncode == 2
     assert b"(lookup): go on with it there" in done.stderr
     assert cli.server.asks == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "printed", "as_json"),
+    [
+        ("int", "'42'", "42\n", 42),
+        ("float", "'1.5'", "1.5\n", 1.5),
+        ("bool", "'yes'", "true\n", True),
+        ("str", "7", "7\n", "7"),
+        ("list[str]", "('a', 'b')", '["a", "b"]\n', ["a", "b"]),
+        ("date", "'2031-05-24'", "2031-05-24\n", "2031-05-24"),
+        ("DataFrame", "[{'a': 1}]", '[{"a": 1}]\n', [{"a": 1}]),
+        ("wanted.json", "{'n': '3'}", '{"n": 3}\n', {"n": 3}),
+    ],
+)
+def test_an_answer_of_a_type(make_cli: MakeCli, kind: str, code: str, printed: str, as_json: object) -> None:
+    cli = make_cli([submits(code)])
+    cli.file("wanted.json", '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}')
+    command = cli.ask("?", cli.file("a.txt", "hello"), "--answer", kind)
+    done = cli.run(command)
+    assert (done.returncode, done.stdout.decode()) == (0, printed), done.stderr
+    assert "The answer must be" in str(cli.server.asks[0].body)
+    assert json.loads(cli.run([*command, "--json"]).stdout)["answer"] == as_json
+
+
+@pytest.mark.parametrize(
+    ("given", "content", "words"),
+    [
+        ("integer", None, ("'integer'", "use int, float")),
+        ("list[", None, ("'list['", "use int, float")),
+        ("__import__('os').system('x')", None, ("use int, float",)),
+        ("missing.json", None, ("missing.json", "no such file")),
+        ("bad.json", "{", ("bad.json", "no JSON")),
+        ("list.json", "[1]", ("list.json", "no JSON schema")),
+        ("kind.json", '{"type": "int"}', ("no type 'int'", "integer")),
+        ("empty.json", "{}", ("neither type nor properties",)),
+    ],
+)
+def test_a_wrong_type_is_one_clear_error(
+    make_cli: MakeCli, given: str, content: str | None, words: tuple[str, ...]
+) -> None:
+    cli = make_cli([submits("1")])
+    if content is not None:
+        cli.file(given, content)
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--answer", given))
+    assert (done.returncode, done.stdout) == (2, b"")
+    told = done.stderr.decode()
+    assert told.count("\n") == 1
+    assert all(word in told for word in words), told
+    assert cli.server.asks == []
+
+
+def test_a_resumed_run_still_wants_its_type(make_cli: MakeCli) -> None:
+    cli = make_cli([LOOK, submits("'many'"), submits("'7'")])
+    name = cli.file("a.txt", "hello")
+    first = cli.run(cli.ask("?", name, "--answer", "int", "--max-turns", "2", "--runs", "kept"))
+    assert first.returncode == 4, first.stderr
+    done = cli.run(cli.command("runs", "resume", "last", "--runs", "kept", "--max-turns", "5", "--json"))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["answer"] == 7

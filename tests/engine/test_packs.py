@@ -159,8 +159,10 @@ def test_what_a_smaller_pack_cannot_mend_is_not_asked_again(kind: str) -> None:
         max_turns=1,
     )
     assert len(sub.requests) == 1
-    if kind != "auth":  # that ends the run
-        assert run.answer == [f"FailedCall({kind}: not today)"] * 6 or "used as text" in str(run.trace)
+    if kind == "auth":  # no further call can succeed: the run ends
+        assert run.status == "failed"
+    else:
+        assert run.answer == [f"FailedCall({kind}: not today)"] * 6
 
 
 def test_a_pack_that_is_too_long_is_split() -> None:
@@ -175,11 +177,10 @@ def test_a_pack_that_is_too_long_is_split() -> None:
 def test_a_pack_is_one_call_of_the_budget() -> None:
     sub = mapper()
     code = "a = llm_map('x', [str(n) for n in range(120)])\nr = [sum(map(bool, a)), repr(a[-1])]"
-    assert (
-        results(code, sub, budget=Budget(calls=2))
-        == [100, "FailedCall(budget: over budget: calls=2 is reached)"]
-        or True
-    )
+    answer = results(code, sub, budget=Budget(calls=2))
+    assert isinstance(answer, list)
+    assert answer[0] == 100
+    assert answer[1].startswith("FailedCall(budget: ")
     assert len(sub.requests) == 2
 
 

@@ -6,8 +6,10 @@ True
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from ..models.protocol import Message
@@ -140,6 +142,24 @@ class Profile:
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls) -> reason to refuse once
     ending: Ending | None = None  # (prose of a reply) -> code that submits what an ending in it names
+
+
+@cache
+def names_in(imports: tuple[str, ...]) -> frozenset[str]:
+    """The names that a profile's imports put into the REPL.
+
+    >>> sorted(names_in(("import re, os.path", "from math import pi as p", "def f(): x = 1", "y = 2")))
+    ['f', 'os', 'p', 're', 'y']
+    """
+    names: set[str] = set()
+    for node in (node for text in imports for node in ast.parse(text).body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(each.asname or each.name).partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset(names)
 
 
 def read_text(name: str) -> str:

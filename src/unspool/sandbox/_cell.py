@@ -9,7 +9,6 @@ Everything that the worker says is checked; what breaks a rule ends the node, ne
 from __future__ import annotations
 
 import asyncio
-import pickle
 import socket
 from dataclasses import dataclass, field
 from typing import cast
@@ -17,6 +16,7 @@ from typing import cast
 from ..errors import HostCallError
 from ..types import CellError, FailedCall, FailureKind
 from ._channel import FrameChannel
+from ._handover import pickled
 from ._processes import NodeProcesses
 from .protocol import HostCall, OnCall
 from .worker import FailedCall as WorkersFailedCall
@@ -319,7 +319,7 @@ def _reply(value: object, number: int, end: bool, fds: int) -> bytes:
     except TypeError:
         pass
     try:
-        return pack("reply", [pickle.dumps(value, 5)], id=number, end=end, pickled=True)
+        return pack("reply", [pickled(value)], id=number, end=end, pickled=True)
     except Exception as error:  # pickling runs code of the value's class
         message = f"the reply, a {type(value).__name__}, cannot be handed to the REPL: {error}"
         return pack("error", [message], id=number, type="ToolError", failure=None)

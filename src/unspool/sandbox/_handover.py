@@ -146,7 +146,7 @@ def _pad(fd: int, width: int) -> int:
 class _Pickler(pickle.Pickler):
     """Keeps buffers apart, and says how what the sandbox cannot import is made again."""
 
-    def __init__(self, file: io.BufferedWriter) -> None:
+    def __init__(self, file: io.BufferedWriter | io.BytesIO) -> None:
         super().__init__(file, protocol=5, buffer_callback=self._keep)
         self.buffers: list[pickle.PickleBuffer] = []
         self.texts: list[str] = []
@@ -177,6 +177,20 @@ class _Pickler(pickle.Pickler):
         if known is None:
             known = self._there[kind] = kind.__module__ == _parcel.HOME or _classes.is_there(kind)
         return known
+
+
+class _Whole(_Pickler):
+    """All in one, for a reply over a channel."""
+
+    def _keep(self, buffer: pickle.PickleBuffer) -> bool:
+        return True
+
+
+def pickled(value: object) -> bytes:
+    """A value as :func:`unspool.sandbox._parcel.loads` makes it again. Raises what its class raises."""
+    file = io.BytesIO()
+    _Whole(file).dump(value)
+    return file.getvalue()
 
 
 class _TextsApart(_Pickler):

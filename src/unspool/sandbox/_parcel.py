@@ -17,6 +17,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import io
 import json
 import mmap
 import os
@@ -54,8 +55,30 @@ def open_parcel(fd: int, *, zero_copy: bool) -> object:
             ) from None
 
 
-class _Loader(pickle.Unpickler):
+def loads(data: bytes) -> object:
+    """The value that the host has pickled into a reply."""
+    return _Classes(io.BytesIO(data)).load()
+
+
+class _Classes(pickle.Unpickler):
     """Reads what the host has pickled; names the class that is not to be had here."""
+
+    def find_class(self, module: str, name: str) -> object:
+        if module == HOME:
+            return globals()[name]
+        if module.startswith("unspool.reach"):  # it is loaded here under a name of its own
+            module = module.removeprefix("unspool.")
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError) as error:
+            raise worker.ContextLost(
+                f"it holds a {module}.{name}, which cannot be imported in the sandbox ({error}): "
+                "pass plain data, e.g. dataclasses.asdict(x), x.model_dump() or vars(x)"
+            ) from None
+
+
+class _Loader(_Classes):
+    """The same, from a parcel."""
 
     def __init__(self, file: object, zero_copy: bool) -> None:
         self._fd = fd = cast("mmap.mmap", file).fileno()  # type: ignore[attr-defined]
@@ -84,19 +107,6 @@ class _Loader(pickle.Unpickler):
             return _texts.view(self._address + start, length, layout)
         place = (self._texts_at + start) // _texts.WIDTH[layout]
         return _texts.map_text(self._fd, layout, place, length, zero_copy=False)
-
-    def find_class(self, module: str, name: str) -> object:
-        if module == HOME:
-            return globals()[name]
-        if module.startswith("unspool.reach"):  # it is loaded here under a name of its own
-            module = module.removeprefix("unspool.")
-        try:
-            return super().find_class(module, name)
-        except (ImportError, AttributeError) as error:
-            raise worker.ContextLost(
-                f"it holds a {module}.{name}, which cannot be imported in the sandbox ({error}): "
-                "pass plain data, e.g. dataclasses.asdict(x), x.model_dump() or vars(x)"
-            ) from None
 
 
 # Objects whose class is not to be had here: made bare, then given their fields
