@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 
+from .checks import number
 from .errors import ConfigError
 from .types import LedgerLine, Role, Usage, known_sum
 
@@ -47,12 +48,13 @@ class Budget:
     depth: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("usd", 0), ("tokens", 0), ("calls", 0), ("turns", 1), ("depth", 0)):
-            value = getattr(self, name)
-            if value is not None and not value >= least:
-                raise ConfigError(f"{name}={value}: give at least {least}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise ConfigError(f"seconds={self.seconds}: give a time above zero")
+        for name, least in (("tokens", 0), ("calls", 0), ("turns", 1), ("depth", 0)):
+            if (value := getattr(self, name)) is not None:
+                number(name, value, least, whole=True)
+        if self.usd is not None:
+            number("usd", self.usd, 0)
+        if self.seconds is not None and (type(self.seconds) not in (int, float) or not self.seconds > 0):
+            raise ConfigError(f"seconds={self.seconds!r}: give a time above zero")
 
     def within(self, other: Budget) -> Budget:
         """The tighter of each limit of both.

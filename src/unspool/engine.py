@@ -17,6 +17,7 @@ from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .cache import ReplyCache
+from .checks import kind
 from .contexts.identity import hash_of
 from .contexts.looking import looked
 from .contexts.several import Contexts, check_beside, plain
@@ -167,6 +168,7 @@ class Engine:
             raise ConfigError("runs=False: this engine keeps no runs, so there is none to resume")
         if diverged not in ("stop", "continue"):
             raise ConfigError(f'diverged={diverged!r}: use "stop" or "continue"')
+        kind("run", run, str, "the id of a run, as text")
         if run not in store.runs():
             Past.of(run, store.read(run))  # says that there is none
         with kept(store, run):  # nobody else writes it; and it is not read on the loop of all runs

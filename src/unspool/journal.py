@@ -125,7 +125,7 @@ class Journal:
     def path(self, run: str) -> Path:
         """The folder of a run that is there. Raises :class:`JournalError`."""
         path = self.folder / run
-        if not run or os.sep in run or not (path / EVENTS_FILE).is_file():
+        if not run or os.sep in run or not os.path.isfile(path / EVENTS_FILE):
             raise JournalError(
                 f"there is no run {run!r} in {self.folder}: see unspool runs list; --runs DIR names a folder"
             )

@@ -26,6 +26,7 @@ from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Budget
 from .cache import default_folder
+from .checks import kind, number
 from .engine import Asker, Diverged, Engine, Settings
 from .engine_models import EngineModels
 from .errors import ConfigError
@@ -95,13 +96,27 @@ class RLM:
         keep_context: bool = False,
         store: Store | None = None,
     ) -> None:
-        for name, value, least in (
+        for name, count, least in (
             ("max_turns", max_turns, 1), ("max_depth", max_depth, 0), ("concurrency", concurrency, 1),
-            ("cell_seconds", cell_seconds, 0.001), ("call_seconds", call_seconds, 0.001),
-            ("cell_memory", cell_memory, 16 * 2**20),
+            ("cell_memory", 1 << 30 if cell_memory is None else cell_memory, 16 * 2**20),
         ):  # fmt: skip
-            if value is not None and not value >= least:
-                raise ConfigError(f"{name}={value}: give at least {least}")
+            number(name, count, least, whole=True)
+        number("cell_seconds", cell_seconds, 0.001)
+        number("call_seconds", call_seconds, 0.001)
+        for name, value, wanted, words in (
+            ("tools", tools, Sequence, "a list of functions"), ("instructions", instructions, str, "text"),
+            ("budget", budget, Budget, "a Budget(…)"),
+            ("settings", settings, ModelSettings, "ModelSettings(…)"),
+            ("sub_settings", sub_settings, ModelSettings, "ModelSettings(…)"),
+            ("profile", profile, str | Profile | None, "the name of a profile, or a Profile"),
+            ("cache", cache, str | os.PathLike | bool, "True, False or a folder"),
+            ("runs", runs, str | os.PathLike | bool, "True, False or a folder"),
+        ):  # fmt: skip
+            kind(name, value, wanted, words)
+        if not isinstance(sandbox, str) and not hasattr(sandbox, "open"):
+            raise ConfigError(f"sandbox={sandbox!r}: give a name or a Sandbox")
+        if store is not None and not hasattr(store, "append"):
+            raise ConfigError(f"store={store!r}: give a Store")
         made = Settings(
             limits=Limits(max_turns, max_depth, cell_seconds, cell_memory).under(budget),
             call_seconds=call_seconds,

@@ -10,8 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from unspool import RLM, ConfigError
+from unspool import RLM, Budget, ConfigError
 from unspool._runtime import runtime
+from unspool.errors import JournalError
 from unspool.events import CellEnded, ModelDelta, RunEnded
 from unspool.models.protocol import Message
 from unspool.models.providers import PROVIDERS
@@ -178,11 +179,65 @@ async def test_async_tools_run_on_the_callers_loop() -> None:
         ({"profile": "huge"}, "frontier"),
         ({"tools": [lambda: 1]}, "def"),
         ({"model": "nope:x"}, "nope"),
+        ({"model": 5}, "model=5: give a name"),
+        ({"model": [5]}, "model=5: give a name"),
+        ({"max_turns": "x"}, "max_turns='x': give a whole number"),
+        ({"max_turns": 1.5}, "give a whole number, at least 1"),
+        ({"concurrency": True}, "give a whole number"),
+        ({"cell_seconds": "1"}, "give a number"),
+        ({"cell_seconds": float("nan")}, "give a number"),
+        ({"cell_memory": "1G"}, "give a whole number"),
+        ({"sandbox": None}, "sandbox=None: give a name"),
+        ({"tools": print}, "a list of functions"),
+        ({"instructions": None}, "give text"),
+        ({"budget": {"usd": 1}}, "a Budget"),
+        ({"settings": {"temperature": 0}}, "ModelSettings"),
+        ({"profile": 3}, "the name of a profile"),
+        ({"cache": 5}, "a folder"),
+        ({"runs": 5}, "a folder"),
+        ({"store": object()}, "give a Store"),
     ],
 )
 def test_wrong_settings_are_named(settings: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         RLM(**{"model": ScriptedModel([]), **settings}).run("q", "c")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"usd": "1"},
+        {"usd": float("nan")},
+        {"tokens": 1.5},
+        {"calls": "3"},
+        {"seconds": "1"},
+        {"seconds": True},
+    ],
+)
+def test_a_limit_that_is_no_number_is_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="give a"):
+        Budget(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("run", [None, 5, "", "..", "\0", "a" * 5_000])
+def test_what_is_no_run_is_named(run: object) -> None:
+    with pytest.raises((ConfigError, JournalError), match="run"):
+        RLM(ScriptedModel([])).resume(run, "c")  # type: ignore[arg-type]
+
+
+def test_a_context_that_holds_itself_or_numbers_too_long_to_write_is_a_context() -> None:
+    ring: list[object] = [1]
+    ring.append(ring)
+    knot: dict[str, object] = {}
+    knot["a"] = knot["b"] = knot
+    for context, what in (
+        (ring, "list"),
+        (knot, "dict"),
+        (1 << 100_000, "int"),
+        ({"n": 1 << 100_000}, "dict"),
+    ):
+        run = RLM(ScriptedModel([py("print(1)\nsubmit(type(context).__name__)")])).run("q", context)
+        assert (run.status, run.answer) == ("answered", what)
 
 
 def test_wrong_tools_and_questions_are_named() -> None:

@@ -59,8 +59,13 @@ def test_a_reply_that_repeats_itself_is_still_sampled_differently() -> None:
         ({"max_tokens": 0}, "at least 1"),
         ({"stop": "END"}, "a tuple of texts"),
         ({"effort": "much"}, "one of off, minimal"),
-        ({"price": (-1, 2)}, "dollars for a million"),
-        ({"price": (float("nan"), 2)}, "dollars for a million"),
+        ({"price": (-1, 2)}, "at least 0"),
+        ({"price": (float("nan"), 2)}, "at least 0"),
+        ({"price": 5}, "dollars for a million"),
+        ({"price": (1,)}, "dollars for a million"),
+        ({"stop": (1,)}, "a tuple of texts"),
+        ({"temperature": "0"}, "a number from 0 to 2"),
+        ({"seed": "x"}, "a whole number"),
     ],
 )
 def test_a_wrong_setting_is_said_at_once(wrong: dict[str, object], said: str) -> None:

@@ -30,7 +30,10 @@ def bounded(value: object, size: int) -> str:
     shown = reprlib.Repr()
     shown.maxstring = shown.maxother = size
     shown.maxlevel = 3
-    return _cut(shown.repr(value), size)
+    try:
+        return _cut(shown.repr(value), size)
+    except ValueError:  # Python writes no integer of more than some thousand digits
+        return f"<{type(value).__name__}, with an integer too long to be written>"
 
 
 def size_of(value: object) -> str:

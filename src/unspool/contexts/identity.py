@@ -25,6 +25,7 @@ from .several import Contexts
 from .sources import Source
 from .table_bytes import table_parts
 
+_LONG = 4_096  # bits; Python writes no integer of more than some thousand digits
 _PART = 1 << 18  # characters of a text that are encoded at a time; more of them fill fresh memory each time
 _PLAIN = (int, float, complex, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
 
@@ -49,6 +50,8 @@ def _hash(value: object, depth: int) -> bytes:
         return _text(value)  # type: ignore[arg-type]
     if value is None or isinstance(value, bool):
         return _digest("constant", (repr(value).encode(),))
+    if isinstance(value, int) and kind is int and value.bit_length() > _LONG:
+        return _digest("int", (hex(value).encode(),))
     if kind in _PLAIN or isinstance(value, datetime.datetime):
         return _digest(kind.__name__, (repr(value).encode(),))
     if isinstance(value, enum.Enum):

@@ -37,6 +37,7 @@ Kind = Literal["text", "parquet", "xlsx", "sqlite", "archive", "folder"]
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
 _MAGIC = "*?["
+DEEPEST = 100  # levels of collections in which sources are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +111,15 @@ def with_sources(context: object, folder: str = "") -> object:
     return context
 
 
-def sources_in(context: object) -> Iterator[Source]:
-    """The sources of a context, at any depth of plain collections."""
+def sources_in(context: object, above: frozenset[int] = frozenset()) -> Iterator[Source]:
+    """The sources of a context, in plain collections down to DEEPEST levels. One may hold itself."""
     if isinstance(context, Source):
         yield context
-    elif isinstance(context, Mapping):
-        for value in context.values():
+    elif isinstance(context, Mapping | list | tuple) and id(context) not in above and len(above) < DEEPEST:
+        below = above | {id(context)}
+        for value in context.values() if isinstance(context, Mapping) else context:
             if isinstance(value, Source | Mapping | list | tuple):
-                yield from sources_in(value)
-    elif isinstance(context, list | tuple):
-        for value in context:
-            if isinstance(value, Source | Mapping | list | tuple):
-                yield from sources_in(value)
+                yield from sources_in(value, below)
 
 
 def source_of(path: Path, folder: str = "") -> Source:

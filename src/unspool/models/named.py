@@ -84,14 +84,14 @@ def make_any(spec: Spec, where: Where) -> Model:
             return make(names[0], where)
         spec = names
     elif not isinstance(spec, Sequence):
-        return spec
+        return _model(spec)
     if not spec:
         raise ConfigError("model=[]: give at least one model")
     made: list[Model] = []
     missing: list[str] = []
     for each in spec:
         try:
-            made.append(make(each, where) if isinstance(each, str) else each)
+            made.append(make(each, where) if isinstance(each, str) else _model(each))
         except UnknownModel:
             raise
         except ConfigError as error:
@@ -101,6 +101,12 @@ def make_any(spec: Spec, where: Where) -> Model:
     if len(made) == 1 and not missing:
         return made[0]
     return FallbackModel(made, missing=missing)
+
+
+def _model(given: Model) -> Model:
+    if not hasattr(given, "complete") or not hasattr(given, "info"):
+        raise ConfigError(f"model={given!r}: give a name such as 'openai:gpt-5', a Model, or a list of them")
+    return given
 
 
 def make(spec: str, where: Where) -> Model:

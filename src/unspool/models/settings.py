@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from types import UnionType
 from typing import get_args
 
+from ..checks import number
 from ..errors import ConfigError
 from .protocol import Effort, ModelRequest
 
@@ -31,16 +32,23 @@ class ModelSettings:
     price: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.temperature is not None and not 0 <= self.temperature <= 2:
-            raise ConfigError(f"temperature={self.temperature}: give a number from 0 to 2")
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise ConfigError(f"max_tokens={self.max_tokens}: give at least 1")
+        if self.temperature is not None:
+            number("temperature", self.temperature, 0, most=2)
+        if self.max_tokens is not None:
+            number("max_tokens", self.max_tokens, 1, whole=True)
+        if self.seed is not None:
+            number("seed", self.seed, -(2**63), whole=True, most=2**63)
         if self.effort is not None and self.effort not in get_args(Effort):
             raise ConfigError(f"effort={self.effort!r}: give one of {', '.join(get_args(Effort))}")
-        if self.price is not None and not all(0 <= each < inf for each in self.price):
-            raise ConfigError(f"price={self.price}: give dollars for a million tokens read, and written")
-        if isinstance(self.stop, str):
+        if self.stop is not None and not _all(self.stop, str):
             raise ConfigError(f"stop={self.stop!r}: give a tuple of texts")
+        if self.price is not None:
+            if not _all(self.price, int | float) or len(self.price) != 2:
+                raise ConfigError(
+                    f"price={self.price!r}: give dollars for a million tokens read, and written"
+                )
+            for each in self.price:
+                number("price", each, 0)
 
     def over(self, request: ModelRequest, *, differently: bool = False) -> ModelRequest:
         """The request with these settings. ``differently``: its temperature is there to get another reply."""
@@ -53,6 +61,10 @@ class ModelSettings:
         }
         set_here = {name: value for name, value in given.items() if value is not None}
         return replace(request, **set_here) if set_here else request  # type: ignore[arg-type]
+
+
+def _all(value: object, wanted: type | UnionType) -> bool:
+    return isinstance(value, tuple) and all(isinstance(part, wanted) for part in value)
 
 
 UNSET = ModelSettings()
