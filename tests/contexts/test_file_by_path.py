@@ -176,3 +176,13 @@ def test_the_kind_is_told_by_what_is_in_it(tmp_path: Path) -> None:
 def test_it_works_without_a_sandbox(log: Path) -> None:
     run, _ = play([py("print(len(context))\nsubmit(grep('FATAL'))")], log, sandbox="none")
     assert run.answer == [f"40322: {LINES[40_321]}"]
+
+
+def test_the_small_profile_looks_at_its_lines(log: Path) -> None:
+    run, model = play(
+        [py("print(len(lines), lines[40321])"), py("submit(len(find('fatal', 'disk')))")],
+        log, query="When was the FATAL disk error?", profile="small",
+    )  # fmt: skip
+    assert run.answer == 1, run.reason
+    assert "FATAL disk" in model.requests[0].messages[-1].text  # the first look has found it
+    assert f"60000 {LINES[40_321]}" in shown(model, 1)

@@ -23,7 +23,7 @@ IMPORTS = (
     "from datetime import date, datetime, timedelta",
     read_text("small_tools.py"),
     # small_tools sets an empty ``lines`` of its own: this comes after it
-    "lines = lines_of(context)",
+    "lines = context.lines() if hasattr(type(context), 'lines') else lines_of(context)",
 )
 
 

@@ -66,7 +66,7 @@ _ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "e", "y")
 
 def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     """The lines of ``data`` that share words with ``question``, by the words, the best group first."""
-    question, among = _NOT_SOUGHT.sub(" ", question), list(data)[:MOST_LINES]
+    question, among = _NOT_SOUGHT.sub(" ", question), list(data[:MOST_LINES])
     groups = _groups(among, _words(question))
     seen = Counter(word for words, group in groups.items() for word in words for _ in group)
     rare = {
@@ -88,6 +88,9 @@ def look(question: str, data: Sequence[str]) -> None:
 
     A few lines of prose have no groups: they are for ``classify``.
     """
+    if not isinstance(data, list) and len(some := data[: MOST_LINES + 1]) > MOST_LINES:
+        data = some[:-1]
+        print(f"Looked at: the first {MOST_LINES:,} lines. find looks at all of them.")  # noqa: T201
     if is_prose(data):
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
         return
@@ -147,13 +150,10 @@ def is_prose(data: Sequence[str]) -> bool:
     return sum(map(len, words)) >= 2 * len(data) <= 2 * len(shared) and usual <= 1
 
 
-def lines_of(data: object) -> Sequence[str]:
+def lines_of(data: object) -> list[str]:
     """The lines of a text, of the texts of a list or a mapping; other items as text, one line each."""
     if isinstance(data, str):
         return data.splitlines()
-    if (lines_in_file := getattr(type(data), "lines", None)) is not None:  # which a cell alone can read
-        some: Sequence[str] = lines_in_file(data, 1, MOST_LINES + 1)
-        return some
     if isinstance(data, dict):
         data = list(data.values())
     if not isinstance(data, list | tuple):
@@ -259,18 +259,18 @@ def _stem(word: str) -> str:
 
 def find(*texts: str, among: Iterable[str] | None = None) -> list[str]:
     """The lines that contain all the texts, in any case; where there are none, those with most words."""
-    pool = list(lines if among is None else among)
-    low = [line.casefold() for line in pool]
+    pool = lines if among is None and isinstance(lines, Sequence) else list(lines if among is None else among)
     wanted = [str(text).casefold() for text in texts]
-    hits = [line for line, small in zip(pool, low, strict=True) if all(text in small for text in wanted)]
+    hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
     if hits or not wanted:
         return hits
+    low = [line.casefold() for line in pool[:MOST_LINES]]
     words = [_stem(word) for text in wanted for word in re.findall(r"[\w.:/-]{3,}", text)]
     words = [word for word in dict.fromkeys(words) if any(word in small for small in low)]
     words.sort(key=lambda word: sum(word in small for small in low))
     kept: list[str] = []
     while words and not hits:
-        hits = [line for line, small in zip(pool, low, strict=True) if all(word in small for word in words)]
+        hits = [line for line, small in zip(pool, low, strict=False) if all(word in small for word in words)]
         kept, words = words, words[:-1]
     named = ", ".join(f'"{text}"' for text in texts)
     print(f"find: no line has {named}" + (f"; these have: {', '.join(kept)}" if hits else ""))  # noqa: T201
