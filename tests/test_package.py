@@ -28,6 +28,7 @@ PUBLIC = [
     "Usage",
     "FailedCall",
     "Event",
+    "Image",
     "Model",
     "ModelInfo",
     "ModelRequest",

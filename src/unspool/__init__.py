@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         UnspoolError,
     )
     from .events import Event
+    from .images import Image
     from .models.protocol import Message, Model, ModelInfo, ModelReply, ModelRequest
     from .models.settings import ModelSettings
     from .rlm import RLM
@@ -46,6 +47,7 @@ _HOME = {
     "Usage": "types",
     "FailedCall": "types",
     "Event": "events",
+    "Image": "images",
     "Model": "models.protocol",
     "ModelInfo": "models.protocol",
     "ModelRequest": "models.protocol",
@@ -69,6 +71,7 @@ __all__ = [  # noqa: RUF022 (grouped as above)
     "Usage",
     "FailedCall",
     "Event",
+    "Image",
     "Model",
     "ModelInfo",
     "ModelRequest",

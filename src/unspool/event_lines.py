@@ -10,7 +10,7 @@ come back as they were; one that is no plain data comes back as the nearest plai
 >>> line = encode(TurnStarted(seq=3, time=5.0, node="0", turn=1), keep=lambda text: "")
 >>> line
 b'{"kind":"turn.started","seq":3,"time":5.0,"node":"0","turn":1}'
->>> decode(line, fetch=lambda key: "")
+>>> decode(line, fetch=lambda key: b"")
 TurnStarted(seq=3, time=5.0, node='0', turn=1)
 """
 
@@ -28,6 +28,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
 
 from .events import EVENTS, Event
+from .images import Image
 from .types import CellError, FailedCall, LedgerLine, Usage
 
 if TYPE_CHECKING:
@@ -41,11 +42,12 @@ _RECORDS: tuple[type[Usage | CellError | FailedCall | LedgerLine], ...] = (
     LedgerLine,
 )
 _REFERENCE = "$"  # no field of a record is called so
+_IMAGE = "image"
 
-Keep = Callable[[str], str]
-"""Puts a text away; returns its hash."""
-Fetch = Callable[[str], str]
-"""The text of a hash. Raises :class:`JournalError` where it is not there."""
+Keep = Callable[[str | bytes], str]
+"""Puts a text, or the bytes of an image, away; returns its hash."""
+Fetch = Callable[[str], bytes]
+"""What a hash stands for. Raises :class:`JournalError` where it is not there."""
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _KINDS: Mapping[str, type[Event]] = {kind.kind: kind for kind in EVENTS}
@@ -189,7 +191,9 @@ def _as_is(value: object, fetch: Fetch) -> object:
 
 
 def _text(value: object, fetch: Fetch) -> object:
-    return fetch(str(value[_REFERENCE])) if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    return fetch(str(value[_REFERENCE])).decode("utf-8", "surrogatepass")
 
 
 def _record(kind: type[object], found: Mapping[str, object], fetch: Fetch) -> object:
@@ -240,7 +244,10 @@ def _encode_tables(value: object, keep: Keep) -> object | None:
 def _with_segments(node: object, encoder: Encoder, keep: Keep, more: Mapping[str, object]) -> object:
     told: dict[str, object] = {"v": node}
     if encoder.segments:
-        told["s"] = [_encode_segment(segment, keep) for segment in encoder.segments]
+        told["s"] = [
+            _encode_image(segment, keep) if place in encoder.images else _encode_segment(segment, keep)
+            for place, segment in enumerate(encoder.segments)
+        ]
     return {**told, **more}
 
 
@@ -249,6 +256,19 @@ def _shown(value: object) -> str:
         return repr(value)
     except Exception as error:  # the class is anybody's
         return f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
+
+
+def _encode_image(data: bytes, keep: Keep) -> object:
+    """An image by its hash, with what it is: its bytes never stand in a line."""
+    image = Image.of(data)
+    return {_IMAGE: keep(data), "is": f"{image.format} {image.width}x{image.height}"}
+
+
+def _read_image(data: bytes) -> object:
+    try:
+        return Image.of(data)
+    except ValueError:  # it was not fetched
+        return "(an image)"
 
 
 def _encode_segment(segment: bytes, keep: Keep) -> object:
@@ -267,7 +287,7 @@ def _decode_value(told: object, fetch: Fetch) -> object:
         raise ValueError("a value is malformed")
     segments = [memoryview(_decode_segment(s, fetch)) for s in told.get("s", ())]
     try:
-        value = worker.Decoder(segments, _failed).value(told["v"])
+        value = worker.Decoder(segments, _failed, _read_image).value(told["v"])
     except worker.ProtocolError as error:
         raise ValueError(str(error)) from None
     return _read_tables(value) if told.get("tables") else value
@@ -284,6 +304,8 @@ def _read_tables(value: object) -> object:
 
 
 def _decode_segment(told: object, fetch: Fetch) -> bytes:
+    if isinstance(told, dict) and _IMAGE in told:
+        return fetch(str(told[_IMAGE]))
     if isinstance(told, dict) and "b" in told:
         return base64.b64decode(str(_text(told["b"], fetch)))
     return str(_text(told, fetch)).encode("utf-8", "surrogatepass")

@@ -173,6 +173,7 @@ class CallStarted(Event):
     model: str
     prompt: str
     key: str = ""  # of all that is sent: the model, the messages, the schema, the sampling
+    images: tuple[str, ...] = ()  # format, size and hash of each: never their bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -231,9 +231,11 @@ class _Open:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._path / RESERVE)
 
-    def _keep(self, text: str) -> str:
-        """Puts a long text away under its hash, whole or not at all."""
-        data = _hidden(text.encode("utf-8", "surrogatepass"), self._secrets)
+    def _keep(self, value: str | bytes) -> str:
+        """Puts a long text, or an image, away under its hash, whole or not at all."""
+        data = value
+        if isinstance(data, str):
+            data = _hidden(data.encode("utf-8", "surrogatepass"), self._secrets)
         key = hashlib.sha256(data).hexdigest()
         if key in self._known:
             return key
@@ -326,7 +328,7 @@ def _whole(fd: int) -> int:
 
 
 def _events(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
-    def fetch(key: str) -> str:
+    def fetch(key: str) -> bytes:
         if not key.isalnum():
             raise JournalError(f"{path}: {key[:80]!r} is no hash")
         try:
@@ -335,7 +337,7 @@ def _events(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
             raise JournalError(f"{path}: the value {key} cannot be read: {error.strerror}") from None
         if hashlib.sha256(data).hexdigest() != key:
             raise JournalError(f"{path / VALUES / key} is damaged: it is not what was put away there")
-        return data.decode("utf-8", "surrogatepass")
+        return data
 
     for number, line in enumerate(lines, 1):
         try:

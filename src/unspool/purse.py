@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import Self
 
 from .budget import NO_USAGE, NOTHING, Amount, Meter, OverBudget
+from .images import Image
 from .models.protocol import FREE, Message, ModelInfo, ModelRequest, Price
 from .types import Role, Usage, known_sum
 
@@ -36,6 +37,8 @@ USUAL_REPLY = 1_024  # a limit, however small, has replies of this size
 LEAST_REPLY = 256  # a call that can have no more than this is not worth sending
 SHARE = 32  # a limit is to be enough for so many replies at once
 PER_MESSAGE = 8  # tokens around a message
+PER_IMAGE = 2_000  # tokens of any image
+PIXELS_PER_TOKEN = 256
 PER_PROMPT = 64  # what a chat template may add
 
 
@@ -182,7 +185,15 @@ def prompt_tokens(request: ModelRequest) -> int:
 
 
 def messages_tokens(messages: Iterable[Message]) -> int:
-    return sum(len(m.text.encode("utf-8", "surrogatepass")) + PER_MESSAGE for m in messages)
+    return sum(
+        len(m.text.encode("utf-8", "surrogatepass")) + PER_MESSAGE + sum(map(image_tokens, m.images))
+        for m in messages
+    )
+
+
+def image_tokens(image: Image) -> int:
+    """The most tokens that an image may be: services count by its pixels, each in a way of its own."""
+    return PER_IMAGE + image.width * image.height // PIXELS_PER_TOKEN
 
 
 def worst_case(prompt: int, reply: int, price: Price) -> Amount:

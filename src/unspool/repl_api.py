@@ -65,7 +65,7 @@ class ReplApi:
         kwargs = call.kwargs
         match call.name:
             case "llm_query":
-                asked = (call.args[0], kwargs.get("model"), kwargs.get("schema"))
+                asked = (call.args[0], *(kwargs.get(name) for name in ("model", "schema", "images")))
                 return HostReply(await self._subs.query(*asked))
             case "llm_query_batched":
                 return HostReply(await self._subs.batch_of_texts(call))

@@ -23,7 +23,7 @@ def request_key(model: str, request: ModelRequest) -> str:
     """Of the model and all that decides the reply; the time a reply may take does not."""
     told = (
         model,
-        [(message.role, message.text) for message in request.messages],
+        [(m.role, m.text, *(image.hash for image in m.images)) for m in request.messages],
         request.max_tokens,
         request.temperature,
         request.seed,

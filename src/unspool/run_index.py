@@ -89,7 +89,7 @@ class RunIndex:
         calls: set[int] = set()
         try:
             for line in whole_lines(path / EVENTS_FILE):
-                event = decode(line, lambda key: "…")  # the long texts are not needed here
+                event = decode(line, lambda key: "…".encode())  # the long texts are not needed here
                 if event is not None:
                     row = _fold(row, event, calls)
         except (JournalError, ValueError, TypeError, KeyError, AttributeError):

@@ -27,7 +27,7 @@ from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
-from .sub_prompts import Prompt, Result, as_items, as_pairs, as_text, told_apart
+from .sub_prompts import Prompt, Result, as_images, as_items, as_pairs, as_text, told_apart
 from .types import FailedCall
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class SubCalls:
             raise HostCallError("ValueError", f"model={model!r} is not known here; known: {known}")
         return caller
 
-    async def query(self, prompt: object, model: object, schema: object) -> object:
-        asked = Prompt((Message("user", as_text(prompt)),), Schema.of(schema))
+    async def query(self, prompt: object, model: object, schema: object, images: object = None) -> object:
+        asked = Prompt((Message("user", as_text(prompt), as_images(images)),), Schema.of(schema))
         value = (await self._sub_call(asked, self._caller(model), None, 0)).value
         if isinstance(value, FailedCall):
             raise HostCallError("LLMError", value.message, failure=value.kind)
@@ -74,7 +74,15 @@ class SubCalls:
 
     async def batch_of_texts(self, call: HostCall) -> list[object]:
         schema = Schema.of(call.kwargs.get("schema"))
-        prompts = [Prompt((Message("user", as_text(prompt)),), schema) for prompt in as_items(call.args[0])]
+        texts = [as_text(prompt) for prompt in as_items(call.args[0])]
+        given = call.kwargs.get("images")
+        images = [None] * len(texts) if given is None else as_items(given)
+        if len(images) != len(texts):
+            raise HostCallError("ValueError", f"images=: {len(texts)} lists are needed, one for each prompt")
+        prompts = [
+            Prompt((Message("user", text, as_images(some)),), schema)
+            for text, some in zip(texts, images, strict=True)
+        ]
         on_error = call.kwargs.get("on_error", "item")
         if on_error not in ("item", "raise"):
             raise HostCallError("ValueError", f'on_error={on_error!r}: use "item" or "raise"')
@@ -203,6 +211,7 @@ class SubCalls:
                 model=caller.info.name,
                 prompt=asked.text,
                 key=key,
+                images=tuple(image.words for image in asked.messages[-1].images),
             )
         )
         return number

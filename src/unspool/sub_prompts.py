@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .errors import HostCallError
+from .images import Image
 from .labels import Scores
 from .models.protocol import Message
 from .schema import Schema
@@ -73,6 +74,14 @@ def as_text(value: object) -> str:
             "LLMError", f"a failed item was used as text: {value.message}", failure=value.kind
         )
     return repr(value)
+
+
+def as_images(value: object) -> tuple[Image, ...]:
+    """What came as ``images=``."""
+    try:
+        return () if value is None else tuple(map(Image.of, as_items(value)))
+    except ValueError as error:
+        raise HostCallError("ValueError", f"images=: {error}") from None
 
 
 def as_items(value: object) -> Sequence[object]:

@@ -163,6 +163,7 @@ class TraceBuilder:
                 event.role,
                 event.model,
                 event.prompt,
+                images=event.images,
                 started=event.time,
             )
             turn = self._nodes[event.node].turns[event.turn]

@@ -169,6 +169,7 @@ class SubCall:
     seconds: float | None = None
     retries: int = 0
     cached: bool = False  # the reply is from the cache: usage and cost are of when it was paid
+    images: tuple[str, ...] = ()  # that were sent with the prompt: format, size and hash of each
     started: float | None = None  # Unix seconds, as below
     ended: float | None = None
 

@@ -241,16 +241,28 @@ def _cut_short(view: View, story: Story) -> RunEnded:
 
 def deliver(story: Story, *, as_object: bool) -> int:
     """Writes the answer to stdout; returns the exit code."""
-    from .plain import as_json, as_text
+    from ..images import Image
+    from .pictures import saved
+    from .plain import as_json, as_text, plain
 
     ended = story.ended
     if ended is None:
         raise RuntimeError("the events of a run ended without run.ended")
     terminal = is_terminal(sys.stdout)
+    file = ""
+    if isinstance(ended.answer, Image):
+        try:
+            file = saved(ended.answer, ended.run)
+        except OSError as error:
+            complain(f"the answer is {ended.answer}, which cannot be written to a file here: {error}")
+            return FAILED
     if as_object:
-        text = as_json(_object(story, ended), indent=2 if terminal else None)
+        shown = _object(story, ended)
+        if file:
+            shown["answer"] = {"file": file, "image": plain(ended.answer)}
+        text = as_json(shown, indent=2 if terminal else None)
     else:
-        text = as_text(ended.answer)
+        text = file or as_text(ended.answer)
         text = safe(text) if terminal else text
     out = Output(sys.stdout)
     if text:

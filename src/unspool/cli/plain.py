@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import date, time
 from enum import Enum
 
+from ..images import Image
+
 # Valid in JSON as they are, but a terminal obeys some of them and UTF-8 has no bytes for others.
 _ESCAPED = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -41,6 +43,8 @@ def plain(value: object) -> object:
         return [plain(item) for item in value]
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, Image):
+        return {"image": value.format, "width": value.width, "height": value.height, "sha256": value.hash}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     return _foreign(value)

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from ..types import TextPart
 from .data import describe_mapping, describe_other, describe_record, describe_sequence
+from .image import describe_image
 from .record import fields_of
 from .several import Contexts, describe_several
 from .sources import Source, told
@@ -35,6 +36,8 @@ def describe(value: object, *, head: int = 600, tail: int = 300, name: str = "co
         return describe_text(value, head, tail, name)
     if isinstance(value, Source):
         return told(value, name)
+    if (picture := describe_image(value, name)) is not None:
+        return picture
     if isinstance(value, Contexts):
         return describe_several(value, lambda v, h, t, n: describe(v, head=h, tail=t, name=n), head, tail)
     if (known := described(value, room, name)) is not None:

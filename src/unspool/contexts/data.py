@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 
 from ..types import TextPart
+from .image import image_words
 from .record import fields_of, kind_of
 from .sources import Source, told
 from .table import shape_of
@@ -25,7 +26,7 @@ def bounded(value: object, size: int) -> str:
     """A repr that never grows with the value: long texts and collections are cut before they are built."""
     if isinstance(value, str):
         return repr(value if len(value) <= size else value[:size] + "…")
-    if shape := shape_of(value):
+    if shape := shape_of(value) or image_words(value):
         return f"<{shape}>"
     shown = reprlib.Repr()
     shown.maxstring = shown.maxother = size
@@ -42,7 +43,7 @@ def size_of(value: object) -> str:
         return told(value, "").removeprefix("`` is ").rstrip(".")
     if isinstance(value, str):
         return f"str, {len(value):,} characters, {count_lines(TextPart(value, 0, len(value)))}"
-    if shape := shape_of(value):
+    if shape := shape_of(value) or image_words(value):
         return shape
     if isinstance(value, Mapping):
         inner = ", ".join(bounded(key, 24) for key in islice(value, INNER))

@@ -20,6 +20,7 @@ import hashlib
 import sys
 from collections.abc import Iterable, Mapping
 
+from ..images import Image, is_pil
 from .fingerprint import parts_of
 from .several import Contexts
 from .sources import Source
@@ -88,7 +89,11 @@ def _digest(kind: str, parts: Iterable[bytes | bytearray | memoryview]) -> bytes
 
 
 def _record(value: object, depth: int) -> bytes:
-    """Dataclasses, pydantic models, tables."""
+    """Images, dataclasses, pydantic models, tables."""
+    if isinstance(value, Image):
+        return _digest("image", (value.data,))
+    if is_pil(value):
+        return _digest("image", (repr((value.mode, value.size)).encode(), value.tobytes()))  # type: ignore[attr-defined]
     name = type(value).__qualname__
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         told: object = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

@@ -31,6 +31,7 @@ from .. import reach
 from ..errors import ContextError
 from ..reach.sniff import kind_by_name
 from .folders import Found, find_files, find_glob
+from .image import image_at, with_images
 
 Kind = Literal["text", "parquet", "xlsx", "sqlite", "archive", "folder"]
 
@@ -100,15 +101,17 @@ class Source:
 def with_sources(context: object, folder: str = "") -> object:
     """``context`` with its paths turned into sources. ``folder``: where relative paths begin."""
     if isinstance(context, Path):
-        return source_of(context, folder)
+        return image_at(context, folder) or source_of(context, folder)
     if isinstance(context, Mapping) and any(isinstance(value, Path) for value in context.values()):
 
         def changed(value: object) -> object:
-            return source_of(value, folder) if isinstance(value, Path) else value
+            if not isinstance(value, Path):
+                return with_images(value)
+            return image_at(value, folder) or source_of(value, folder)
 
         kept = getattr(context, "changed", None)  # named contexts stay what they are
         return kept(changed) if kept else {key: changed(value) for key, value in context.items()}
-    return context
+    return with_images(context)
 
 
 def sources_in(context: object, above: frozenset[int] = frozenset()) -> Iterator[Source]:

@@ -9,11 +9,13 @@ True
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ..images import Image
 from ..types import Finish
 from .protocol import ModelReply, ModelRequest
 from .providers import COMPATIBLE, Provider
@@ -21,7 +23,7 @@ from .replies import FINISH, Counts, code_of_call, normalised, split_thinking
 from .schemas import as_object, in_words, is_closed
 
 if TYPE_CHECKING:
-    from lm15 import CacheConfig, Request, Response, Usage
+    from lm15 import CacheConfig, ImagePart, Request, Response, Usage
     from lm15.providers.async_base import AsyncBaseProviderLM, AsyncTransport
 
     from .cloud import Door
@@ -204,12 +206,19 @@ def to_lm15(
         system=system,
         messages=tuple(
             Message(
-                role="developer" if m.role == "system" else m.role, parts=(TextPart(text=_sendable(m.text)),)
+                role="developer" if m.role == "system" else m.role,
+                parts=(*map(_image_part, m.images), TextPart(text=_sendable(m.text))),
             )
             for m in messages
         ),
         config=config,
     )
+
+
+def _image_part(image: Image) -> ImagePart:
+    from lm15 import ImagePart
+
+    return ImagePart(media_type=image.media_type, data=base64.b64encode(image.data).decode())
 
 
 def _kept(request: ModelRequest) -> int:

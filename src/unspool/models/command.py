@@ -29,7 +29,7 @@ from time import perf_counter
 from ..errors import ConfigError, ModelError
 from ..types import Usage
 from .failures import scrub
-from .protocol import Delta, Message, ModelInfo, ModelReply, ModelRequest, OnDelta
+from .protocol import Delta, Message, ModelInfo, ModelReply, ModelRequest, OnDelta, refuse_images
 from .replies import split_thinking
 from .schemas import in_words
 
@@ -53,6 +53,7 @@ class CommandModel:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         started = perf_counter()
+        refuse_images(request, self._info)
         asked = in_words(request.messages, request.schema) if request.schema else request.messages
         prompt = as_prompt(asked).encode("utf-8", "replace")
         try:

@@ -25,7 +25,7 @@ from .adapters import preload
 from .catalog import FILES, find, known, models_dir
 from .local_process import LocalServer, Served, Settings, require_llama_cpp
 from .prefixes import Prefixes
-from .protocol import FREE, Message, ModelInfo, ModelReply, ModelRequest
+from .protocol import FREE, Message, ModelInfo, ModelReply, ModelRequest, refuse_images
 from .providers import Provider
 from .remote import RemoteModel
 
@@ -77,6 +77,7 @@ class LocalModel:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         started = perf_counter()
+        refuse_images(request, self._info)
         served, remote = await self._ready()
         await self._prefixes.prepare(request.messages[: request.stable], served.start, remote.post)
         extra: dict[str, object] = {}

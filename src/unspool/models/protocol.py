@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ..errors import ModelError
+from ..images import Image
 from ..types import Finish, Usage
 
 BYTES_PER_TOKEN = 4  # more than most text has: what is refused with it surely does not fit
@@ -30,6 +31,7 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     text: str
+    images: tuple[Image, ...] = ()  # before the text
 
 
 Effort = Literal["off", "minimal", "low", "medium", "high"]
@@ -151,6 +153,16 @@ def refuse_too_long(request: ModelRequest, info: ModelInfo) -> None:
             "too_long",
             f"the prompt is about {size:,} tokens and {info.name} reads at most {info.window:,}: "
             "send slices of it, one call for each",
+            model=info.name,
+        )
+
+
+def refuse_images(request: ModelRequest, info: ModelInfo) -> None:
+    """Raise ``bad_request`` where there are images in a prompt for a model that takes none."""
+    if any(message.images for message in request.messages):
+        raise ModelError(
+            "bad_request",
+            f"{info.name} takes no images: ask a model that does, llm_query(prompt, images=…, model=…)",
             model=info.name,
         )
 

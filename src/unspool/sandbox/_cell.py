@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ..errors import HostCallError
+from ..images import Image
 from ..types import CellError, FailedCall, FailureKind
 from ._channel import FrameChannel
 from ._handover import pickled
@@ -103,7 +104,7 @@ class CellRun:
         self.end = CellEnd()
         ours, theirs = socket.socketpair()
         self._channel = FrameChannel(
-            ours, FrameReader(failed=hosts_failed), self._on_cell_frame, self._on_closed
+            ours, FrameReader(failed=hosts_failed, image=Image.of), self._on_cell_frame, self._on_closed
         )
         node.listener = self
         try:

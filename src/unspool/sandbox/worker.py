@@ -168,6 +168,16 @@ def in_full(value: object) -> object:
     return value if read is None else read(value)
 
 
+def _is_image(value: object) -> bool:
+    pillow = sys.modules.get("PIL.Image")
+    is_pil = pillow is not None and isinstance(value, pillow.Image)
+    return is_pil or hasattr(type(value), "__unspool_image__")
+
+
+def _open_image(data: bytes) -> object:
+    return cast(object, reach("pictures").opened(data))
+
+
 def _unpack_once(value: object) -> object:
     """Values of known libraries and classes as plain data; ``NotImplemented`` for all others."""
     if hasattr(type(value), "__unspool_text__"):
@@ -232,6 +242,7 @@ class Encoder:
         self._plain = plain  # refuse what would arrive as something else
         self._parts = parts  # what is in files goes as a reference
         self.segments: list[bytes] = []
+        self.images: set[int] = set()  # the segments that are images
         self.size = 0
         self._items = 0
         self._path: set[int] = set()
@@ -326,6 +337,9 @@ class Encoder:
                 return _finite(float.__float__(value))
         if isinstance(value, bytes | bytearray | memoryview):
             return self._segment("b", bytes(value))
+        if _is_image(value):
+            self.images.add(len(self.segments))
+            return self._segment("im", cast(bytes, reach("pictures").file_of(value)))
         if self._parts and (part := _part_of(value)) is not None:
             return {"r": list(part)}
         simple = NotImplemented if self._plain else _unpack_once(value)
@@ -415,9 +429,15 @@ def _strings(node: object, count: int, kinds: type | tuple[type, ...] = str) -> 
 class Decoder:
     """JSON and segments to values. Raises :class:`ProtocolError` for whatever breaks a rule."""
 
-    def __init__(self, segments: Sequence[memoryview], failed: Callable[[str, str], object]) -> None:
+    def __init__(
+        self,
+        segments: Sequence[memoryview],
+        failed: Callable[[str, str], object],
+        image: Callable[[bytes], object] = _open_image,
+    ) -> None:
         self._segments: list[memoryview | None] = list(segments)
         self._failed = failed
+        self._image = image
 
     def value(self, node: object, depth: int = 0) -> object:
         kind = type(node)
@@ -433,6 +453,8 @@ class Decoder:
             return str(self._take(inner), "utf-8", "surrogatepass")
         if tag == "b":
             return bytes(self._take(inner))
+        if tag == "im":
+            return self._image(bytes(self._take(inner)))
         if tag in ("t", "S", "F", "d"):
             if type(inner) is not list:
                 raise ProtocolError("a value is malformed")
@@ -519,7 +541,12 @@ def _refuse_constant(name: str) -> NoReturn:
 _from_json = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
-def unpack(header: bytes, body: memoryview, failed: Callable[[str, str], object] = FailedCall) -> Frame:
+def unpack(
+    header: bytes,
+    body: memoryview,
+    failed: Callable[[str, str], object] = FailedCall,
+    image: Callable[[bytes], object] = _open_image,
+) -> Frame:
     """One frame from its two parts."""
     if len(header) > MAX_ITEMS and sum(map(header.count, (b",", b"[", b"{"))) > 3 * MAX_ITEMS:
         raise ProtocolError("a frame has too many items")
@@ -535,7 +562,7 @@ def unpack(header: bytes, body: memoryview, failed: Callable[[str, str], object]
         if sum(lengths) != len(body):
             raise ProtocolError("the segments of a frame do not fill it")
         ends = itertools.pairwise(itertools.accumulate(lengths, initial=0))
-        decoder = Decoder([body[a:b] for a, b in ends] if lengths else [], failed)
+        decoder = Decoder([body[a:b] for a, b in ends] if lengths else [], failed, image)
         return Frame(kind, fields, [decoder.value(value) for value in values])
     except ProtocolError:
         raise
@@ -552,10 +579,11 @@ class FrameReader:
         max_header: int = MAX_HEADER,
         max_body: int = MAX_BODY,
         failed: Callable[[str, str], object] = FailedCall,
+        image: Callable[[bytes], object] = _open_image,
     ) -> None:
         self._buffer = bytearray()
         self._limits = max_header, max_body
-        self._failed = failed
+        self._failed, self._image = failed, image
 
     def feed(self, data: bytes | memoryview) -> None:
         self._buffer += data
@@ -575,7 +603,7 @@ class FrameReader:
         with memoryview(buffer) as whole, whole[start:end] as view:
             data = bytes(view)
         del buffer[:end]
-        return unpack(header, memoryview(data), self._failed)
+        return unpack(header, memoryview(data), self._failed, self._image)
 
 
 # ---------------------------------------------------------------------------------------- screen
@@ -1176,7 +1204,7 @@ class Functions:
 
     def llm_query(self, *args: object, **kwargs: object) -> object:
         """llm_query(prompt, *, model=None, schema=None, images=None): one call to a language model."""
-        usage = "llm_query(prompt, model=None, schema=None): put question and text into the one prompt"
+        usage = "llm_query(prompt, model=None, schema=None, images=None): question and text in one prompt"
         names = {
             "prompt": _PROMPT,
             "model": (),
@@ -1185,23 +1213,29 @@ class Functions:
         }
         given = bind("llm_query", usage, names, args, kwargs, positional=1)
         prompt = _one_prompt(given.get("prompt"), "llm_query", "llm_query_batched")
-        more = {} if given.get("images") is None else {"images": given["images"]}
+        images = given.get("images")
+        more = {} if images is None else {"images": reach("pictures").many(images)}
         schema = given.get("schema")
         value = self._call("llm_query", prompt, model=given.get("model"), schema=_as_schema(schema), **more)
         return _as_wanted(schema, value)
 
     def llm_query_batched(self, *args: object, **kwargs: object) -> object:
-        """llm_query_batched(prompts, *, model=None, schema=None, on_error="item"): many calls at once."""
-        usage = 'llm_query_batched(prompts, model=None, schema=None, on_error="item")'
-        names = {"prompts": _PROMPTS, "model": (), "schema": _SCHEMA, "on_error": ()}
+        """llm_query_batched(prompts, *, model=None, schema=None, on_error="item", images=None): many calls.
+
+        ``images``: a list of images for each prompt.
+        """
+        usage = 'llm_query_batched(prompts, model=None, schema=None, on_error="item", images=None)'
+        names = {"prompts": _PROMPTS, "model": (), "schema": _SCHEMA, "on_error": (), "images": ()}
         given = bind("llm_query_batched", usage, names, args, kwargs, positional=1)
         prompts = _prompts(given.get("prompts"), "llm_query_batched")
         if not prompts:
             return []
         schema, on_error = given.get("schema"), given.get("on_error", "item")
+        images = given.get("images")
+        more = {} if images is None else {"images": reach("pictures").of_each(images, len(prompts))}
         model = given.get("model")
         values = self._call(
-            "llm_query_batched", prompts, model=model, schema=_as_schema(schema), on_error=on_error
+            "llm_query_batched", prompts, model=model, schema=_as_schema(schema), on_error=on_error, **more
         )
         return _all_as_wanted(schema, values)
 
