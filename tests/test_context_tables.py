@@ -120,7 +120,7 @@ Pair = namedtuple("Pair", "left right")
 def test_objects_are_told_by_field() -> None:
     told = describe(User("Ann", ["a", "b"]))
     assert "`context` is a dataclass, User, of 2 fields" in told
-    assert "context.name = 'Ann'  # str, 3 characters, 1 lines" in told
+    assert "context.name = 'Ann'  # str, 3 characters, 1 line" in told
     assert "context.tags = ['a', 'b']  # list, 2 items" in told
     told = describe(Order(id=1, user=User("B" * 10_000, [])))
     assert "`context` is a pydantic model, Order" in told
