@@ -385,6 +385,50 @@ def test_what_fits_is_left_as_it_is(value: object) -> None:
         assert Schema(schema).check(fit(schema, value)) == value
 
 
+# Values of a type, through the frames that a submitted value comes in
+
+KINDS: st.SearchStrategy[tuple[object, st.SearchStrategy[object]]] = st.sampled_from(
+    [
+        (int, st.integers()),
+        (float, st.floats(allow_nan=False)),
+        (bool, st.booleans()),
+        (str, st.text()),
+        (bytes, st.binary()),
+        (dt.date, st.dates()),
+        (dt.datetime, st.datetimes()),
+        (dt.timedelta, st.timedeltas()),
+        (Decimal, st.decimals(allow_nan=False, allow_infinity=False)),
+        (Literal["a", 2], st.sampled_from(["a", 2])),
+        (Colour, st.sampled_from(Colour)),
+        (Point, st.builds(Point, st.integers(), st.floats(allow_nan=False))),
+        (Person, st.builds(Person, name=st.text(), age=st.integers(), born=st.none() | st.dates())),
+        (Row, st.fixed_dictionaries({}, optional={"id": st.integers(), "label": st.text()})),
+        (Pair, st.builds(Pair, st.text(), st.integers())),
+    ]
+)
+
+
+def grown(inner: st.SearchStrategy[tuple[Any, Any]]) -> st.SearchStrategy[tuple[Any, Any]]:
+    return st.one_of(
+        inner.map(lambda kv: (list[kv[0]], st.lists(kv[1], max_size=4))),
+        inner.map(lambda kv: (dict[str, kv[0]], st.dictionaries(st.text(), kv[1], max_size=4))),
+        inner.map(lambda kv: (tuple[kv[0], int], st.tuples(kv[1], st.integers()))),
+        inner.map(lambda kv: (kv[0] | None, st.none() | kv[1])),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_value_of_a_type_is_what_was_submitted(data: st.DataObject) -> None:
+    kind, values = data.draw(st.recursive(KINDS, grown, max_leaves=3))
+    value = data.draw(values)
+    reader = FrameReader()
+    reader.feed(pack("call", [value]))
+    frame = reader.next()
+    assert frame is not None
+    assert AnswerType(kind).check(frame.values[0]) == value
+
+
 # Resume
 
 LEFT = py("submit('37')")
