@@ -166,11 +166,17 @@ class _Frame:
 
 
 def hints_of(function: object) -> Mapping[str, object]:
-    """The annotations of a function; none where they name what is not known."""
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        return {}
+    """The annotations of a function; without those that name what is not known where it is made."""
+    told = getattr(function, "__annotations__", None)
+    names = getattr(function, "__globals__", {})
+    hints: dict[str, object] = {}
+    for name, hint in told.items() if isinstance(told, dict) else ():
+        one = types.SimpleNamespace(__annotations__={name: hint})
+        try:
+            hints |= typing.get_type_hints(one, globalns=names, include_extras=True)
+        except (NameError, TypeError, AttributeError, SyntaxError):
+            continue
+    return hints
 
 
 def any_table(hints: Iterable[object]) -> bool:

@@ -75,6 +75,8 @@ def test_spellings(call: str) -> None:
         ("llm_map('', ['a'])", "empty"),
         ("llm_map('x', 'one text')", "takes a list"),
         ("llm_map('x', ['a', None])", "item 1 of 2"),
+        ("llm_map('x', {'a': 'b'})", "list(d.values())"),
+        ("import pandas as pd\nllm_map('x', pd.DataFrame({'a': ['b']}))", "one column"),
         ("llm_map('x', ['a'], pack=0)", "1 or more"),
         ("llm_map('x', ['a'], colour=1)", "no argument 'colour'"),
         ("llm_map('x', ['a'], schema=object())", "JSON schema"),

@@ -162,6 +162,15 @@ def test_results_of_classes_of_the_user_are_usable() -> None:
     assert answer == [["Ada", "high", 1, 2031, "Customer"], [3, 4], [3, 7, 1, "HIGH"], whole]
 
 
+def test_an_annotation_that_cannot_be_known_leaves_the_others_checked() -> None:
+    def take(n: int, what: NotKnownAnywhere = None) -> object:  # type: ignore[name-defined]  # noqa: F821
+        return [n, what]
+
+    assert Toolbox([take]).describe() == "- `take(n: int, what: NotKnownAnywhere = None) -> object`"
+    assert ask("r = take('3', {'a': 1})", take) == [3, {"a": 1}]
+    assert "n: Input should be a valid integer" in refused("take('x')", take)
+
+
 def test_what_a_tool_raises_reaches_the_model_and_not_the_host() -> None:
     def leave() -> None:
         raise SystemExit("no")

@@ -6,6 +6,8 @@ import dataclasses
 import datetime as dt
 import enum
 import json
+import subprocess
+import sys
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -244,6 +246,16 @@ def test_a_million_rows_arrive_in_seconds() -> None:
         999_999,
         "name 3",
     )
+
+
+def test_without_the_library_a_table_is_refused_in_words() -> None:
+    code = (
+        "import sys\nsys.modules['pandas'] = None\nfrom unspool.type_names import read_type\n"
+        "from unspool.errors import ConfigError\n"
+        "try: read_type('DataFrame')\nexcept ConfigError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "needs pandas: pip install 'unspool[data]'" in done.stdout
 
 
 def test_without_a_wanted_table_nothing_changes() -> None:

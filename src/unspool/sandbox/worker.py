@@ -1075,6 +1075,13 @@ def _prompts(value: object, call: str) -> list[str]:
 
 def _item_texts(value: object, call: str, usage: str) -> list[str]:
     """The items of any iterable as texts."""
+    if isinstance(value, Mapping) or hasattr(value, "columns"):
+        what, instead = (
+            ("dict", "list(d.values())") if isinstance(value, Mapping) else ("table", "one column")
+        )
+        raise TypeError(
+            f"{call} takes a list of items, not a {what}: pass {instead}, or texts made of its rows"
+        )
     items = _many(value, call)
     for place, item in enumerate(items):
         if isinstance(item, FailedCall):
