@@ -146,6 +146,16 @@ def test_a_trap_takes_time_and_no_memory(tmp_path: Path) -> None:
     assert "unpacks to more than it may" in shown(model, 1)
 
 
+def test_a_damaged_zip_is_an_error(tmp_path: Path) -> None:
+    data = bytearray(ARCHIVES["a.zip"])
+    at = data.index(b"src/app.py") + 30
+    data[at] ^= 0xFF
+    (tmp_path / "a.zip").write_bytes(data)
+    _, model = play([py("context['src/app.py'][:]"), py("print(1)\nsubmit(1)")], tmp_path / "a.zip")
+    assert "a.zip/src/app.py" in shown(model, 1)
+    assert "OSError" in shown(model, 1)
+
+
 def test_ten_thousand_files(tmp_path: Path) -> None:
     for number in range(10_000):
         path = tmp_path / f"{number // 100:02}" / f"{number:05}.txt"
@@ -192,10 +202,16 @@ for attempt in (lambda: os.write(fd, b'x'), lambda: os.fchmod(fd, 0o644), lambda
         print('done')
     except OSError as error:
         print('refused')
+open('mine.txt', 'w').close()
+try:
+    os.chmod('mine.txt', 0o600)
+except PermissionError:
+    print('nor its own')
 """
     before = (folder / "README.md").stat()
     _, model = play([py(code), py("submit(1)")], folder)
     assert shown(model, 1).count("refused") == 6
+    assert "nor its own" in shown(model, 1)  # the filter does it, whoever owns the file
     after = (folder / "README.md").stat()
     assert (before.st_mode, before.st_mtime, before.st_size) == (after.st_mode, after.st_mtime, after.st_size)
 

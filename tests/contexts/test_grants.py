@@ -46,8 +46,8 @@ async def test_entries_of_a_source_are_opened_by_number(folder: Path) -> None:
     source = source_of(folder)
     assert [entry.path for entry in source.entries] == ["a.txt", "sub/b.txt"]
     assert await opened(Grants(source), source.id, 1, 0, 0) == ["two", "one", "one"]
-    nested = {"x": [source], "y": "text"}
-    assert await opened(Grants(nested), source.id, 0) == ["one"]
+    for inside in ({"x": source, "y": "text"}, [source], (1, source)):
+        assert await opened(Grants(inside), source.id, 0) == ["one"]
 
 
 @pytest.mark.parametrize(
@@ -214,9 +214,11 @@ def test_what_git_ignores_is_not_there(folder: Path) -> None:
 def test_references_are_checked(folder: Path) -> None:
     source = source_of(folder)
     grants = Grants(source)
-    part = grants.resolve({"a": [Reference(source.id, 1, 1, 2, 7)], "b": "text"})
+    part = grants.resolve({"a": Reference(source.id, 1, 1, 2, 7), "b": ["text"]})
     assert isinstance(part, dict)
     (made,) = sources_in(part)
+    with pytest.raises(HostCallError, match="no deeper"):
+        grants.resolve([[Reference(source.id, 1, 1, 2, 7)]])
     assert (made.kind, made.name, made.start, made.stop, made.line) == ("text", "sub/b.txt", 1, 2, 7)
     assert grants.resolve(Reference(source.id, -1, 0, -1, 1)) == source
     inner = Grants(made)

@@ -50,14 +50,22 @@ class Grants:
     def resolve(self, value: object) -> object:
         """``value`` with its references turned into sources. Raises :class:`HostCallError` for one to a file
         that this node does not have."""
+        return self._resolve(value, 0)
+
+    def _resolve(self, value: object, depth: int) -> object:
         if isinstance(value, Reference):
+            if depth > 1:
+                raise HostCallError(
+                    "ValueError", "what is in files can be given to a child as its context, or in a list or "
+                    "dict that is its context, and no deeper"
+                )  # fmt: skip
             return self._part(value)
         if type(value) is dict:
-            return {key: self.resolve(each) for key, each in value.items()}
+            return {key: self._resolve(each, depth + 1) for key, each in value.items()}
         if type(value) is list:
-            return [self.resolve(each) for each in value]
+            return [self._resolve(each, depth + 1) for each in value]
         if type(value) is tuple:
-            return tuple(self.resolve(each) for each in value)
+            return tuple(self._resolve(each, depth + 1) for each in value)
         return value
 
     def _part(self, asked: Reference) -> Source:

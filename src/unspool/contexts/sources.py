@@ -38,7 +38,6 @@ Kind = Literal["text", "parquet", "xlsx", "sqlite", "archive", "folder"]
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
 _MAGIC = "*?["
-DEEPEST = 100  # levels of collections in which sources are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +113,14 @@ def with_sources(context: object, folder: str = "") -> object:
     return with_images(context)
 
 
-def sources_in(context: object, above: frozenset[int] = frozenset()) -> Iterator[Source]:
-    """The sources of a context, in plain collections down to DEEPEST levels. One may hold itself."""
+def sources_in(context: object) -> Iterator[Source]:
+    """The sources of a context: it, or what is in it. They are no deeper, so a large context is no work."""
     if isinstance(context, Source):
         yield context
-    elif isinstance(context, Mapping | list | tuple) and id(context) not in above and len(above) < DEEPEST:
-        below = above | {id(context)}
-        for value in context.values() if isinstance(context, Mapping) else context:
-            if isinstance(value, Source | Mapping | list | tuple):
-                yield from sources_in(value, below)
+    elif isinstance(context, Mapping):
+        yield from (value for value in context.values() if type(value) is Source)
+    elif isinstance(context, list | tuple):
+        yield from (value for value in context if type(value) is Source)
 
 
 def source_of(path: Path, folder: str = "") -> Source:

@@ -90,7 +90,7 @@ class _Member:
         form = _FORMS.get(info.compress_type)
         if form is None:
             raise Unreadable(f"{self.name} is packed in a way that is not read here: unpack it first")
-        return Packed(packed, form, self.name, info.file_size)
+        return Packed(packed, form, self.name, info.file_size, info.CRC)
 
 
 def _tar(octets: Octets, head: bytes) -> Iterator[tuple[str, Octets]]:

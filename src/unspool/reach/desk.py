@@ -17,6 +17,7 @@ b'ell'
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections import OrderedDict
@@ -52,7 +53,13 @@ class Desk:
         """At most ``size`` bytes of a file from ``at`` on; fewer only at its end."""
         with self._lock:  # so that nobody closes it meanwhile
             fd = self._fd(source, number)
-            data = os.pread(fd, size, at)
+            try:
+                data = os.pread(fd, size, at)
+            except OSError as error:
+                if error.errno != errno.EBADF:
+                    raise
+                del self._open[source, number]  # code in the cell has closed it
+                data = os.pread(fd := self._fd(source, number), size, at)
             if len(data) == size or not data:
                 return data
             parts = [data]  # a read may be cut short at 2 GB, or by a file system of its own mind

@@ -142,10 +142,12 @@ class Stream(Protocol):
 
 
 class Deflated:
-    """zlib's formats as a stream that can be copied: ``bits`` 31 is gzip, -15 bare deflate."""
+    """zlib's formats as a stream that can be copied: ``bits`` 31 is gzip, -15 bare deflate, which has no
+    checksum of its own: ``crc`` is that of all of it."""
 
-    def __init__(self, octets: Octets, bits: int) -> None:
+    def __init__(self, octets: Octets, bits: int, crc: int | None = None) -> None:
         self._octets, self._bits = octets, bits
+        self._crc, self._now = crc, 0
         self._unpacker = zlib.decompressobj(bits)
         self._at = 0
         self._rest = b""
@@ -153,12 +155,15 @@ class Deflated:
     def copy(self) -> Deflated:
         twin = Deflated.__new__(Deflated)
         twin._octets, twin._bits, twin._at, twin._rest = self._octets, self._bits, self._at, self._rest
+        twin._crc, twin._now = self._crc, self._now
         twin._unpacker = self._unpacker.copy()
         return twin
 
     def read(self, size: int) -> bytes:
         while True:
             if self._unpacker.eof and not self._next_member():
+                if self._crc not in (None, self._now):
+                    raise damaged(self._octets.name, "its checksum is wrong")
                 return b""
             data = self._rest
             if not data:
@@ -170,6 +175,8 @@ class Deflated:
                 raise damaged(self._octets.name, error) from None
             self._rest = self._unpacker.unconsumed_tail
             if unpacked:
+                if self._crc is not None:
+                    self._now = zlib.crc32(unpacked, self._now)
                 return unpacked
             if not data and not self._unpacker.eof:
                 raise damaged(self._octets.name, "it ends in the middle")
@@ -225,9 +232,9 @@ def _zstd(octets: Octets) -> Stream:
     return stream
 
 
-def _stream(octets: Octets, form: str) -> Stream:
+def _stream(octets: Octets, form: str, crc: int | None) -> Stream:
     if form in ("gzip", "deflate"):
-        return Deflated(octets, 31 if form == "gzip" else -15)
+        return Deflated(octets, 31 if form == "gzip" else -15, crc)
     raw = io.BufferedReader(Raw(octets), _INPUT)
     if form == "bz2":
         import bz2
@@ -243,9 +250,11 @@ def _stream(octets: Octets, form: str) -> Stream:
 class Packed:
     """The bytes that are packed in others."""
 
-    def __init__(self, octets: Octets, form: str, name: str = "", size: int | None = None) -> None:
+    def __init__(
+        self, octets: Octets, form: str, name: str = "", size: int | None = None, crc: int | None = None
+    ) -> None:
         self.name = name or octets.name
-        self._start: Callable[[], Stream] = lambda: _stream(octets, form)
+        self._start: Callable[[], Stream] = lambda: _stream(octets, form, crc)
         self._stream = self._start()
         self._at = 0  # unpacked bytes behind us
         self._held = b""  # the last piece
@@ -294,7 +303,8 @@ class Packed:
             return False
         self._at += len(piece)
         self._held = piece
-        if self._at > MOST_UNPACKED or (self._size is not None and self._at > self._size):
+        whole = self._size is not None and self._at >= self._size
+        if self._at > MOST_UNPACKED or (whole and (self._at != self._size or stream.read(1))):
             raise OSError(f"{self.name} unpacks to more than it may: it is damaged, or a trap")
         return True
 

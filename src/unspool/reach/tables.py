@@ -77,7 +77,9 @@ class LazyTable:
                 f"{self._name} needs pyarrow, which is not installed: pip install unspool[data]"
             ) from None
         try:
-            return cast("_Parquet", parquet.ParquetFile(self._file()))
+            return cast(
+                "_Parquet", parquet.ParquetFile(self._file(), pre_buffer=False)
+            )  # no threads, see below
         except Exception as error:  # Arrow's own kinds of errors
             raise Unreadable(f"{self._name} is no Parquet file that can be read: {error}") from None
 
@@ -85,7 +87,8 @@ class LazyTable:
         """The Arrow table, or these columns of it."""
         if self._kind != "parquet":
             raise TypeError(f"{self._name} is a spreadsheet: use .table()")
-        return self._parquet().read(columns=None if columns is None else list(columns))
+        # Without threads: with them, a cell that crashes could not be undone.
+        return self._parquet().read(columns=None if columns is None else list(columns), use_threads=False)
 
     def table(self, columns: Sequence[str] | None = None, **options: object) -> object:
         """The DataFrame, or these columns of it; for a spreadsheet, ``sheet_name=`` and what pandas takes."""
@@ -94,7 +97,7 @@ class LazyTable:
         pandas = cast("_Pandas", _pandas(self._name))
         frame: object
         if self._kind == "parquet":
-            frame = cast("_Arrow", self.arrow(columns)).to_pandas()
+            frame = cast("_Arrow", self.arrow(columns)).to_pandas(use_threads=False)
         else:
             wanted = options if columns is None else {"usecols": list(columns), **options}
             try:
@@ -118,8 +121,8 @@ class LazyTable:
         """The first rows as a DataFrame, without reading the others."""
         if self._kind != "parquet" or self._frame is not None:
             return cast("_Frame", self.table()).head(n)
-        first = next(iter(self._parquet().iter_batches(batch_size=max(1, n))), None)
-        return cast("_Frame", self.table()).head(n) if first is None else first.to_pandas()
+        first = next(iter(self._parquet().iter_batches(batch_size=max(1, n), use_threads=False)), None)
+        return cast("_Frame", self.table()).head(n) if first is None else first.to_pandas(use_threads=False)
 
     def __len__(self) -> int:
         return self.shape_and_types()[0]
@@ -143,7 +146,7 @@ class LazyTable:
 
 
 class _Arrow:
-    to_pandas: Callable[[], object]
+    to_pandas: Callable[..., object]
 
 
 class _Parquet:

@@ -244,6 +244,12 @@ class LazyText(Searched):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __copy__(self) -> LazyText:
+        return self  # nothing changes it
+
+    def __deepcopy__(self, memo: object) -> LazyText:
+        return self
+
     def __iter__(self) -> Iterator[str]:
         if not self.is_small():
             self._refuse("going through it", "context.lines() gives its lines, chunks(context, size) pieces")

@@ -103,7 +103,11 @@ def look(plain: Plain_, label: str, head: int, tail: int) -> tuple[str, str]:
         return kind, _describe_table(value, label, head + tail)
     if isinstance(value, Database):
         return kind, _describe_database(value, label, head + tail)
-    return kind, _describe_text(cast(LazyText, value), label, head, tail)
+    text = _describe_text(cast(LazyText, value), label, head, tail)
+    if start or stop >= 0:
+        whole = f", the text of {name}"
+        text = text.replace(whole, f", a part of the text of {name} (from line {line:,} on)", 1)
+    return kind, text
 
 
 def _quoted(text: str) -> str:
