@@ -241,3 +241,40 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").chmod(0)
     with pytest.raises(ContextError, match=r"a\.txt cannot be read: Permission denied"):
         play([], tmp_path / "a.txt")
+
+
+def test_many_threads_read_many_files(tmp_path: Path) -> None:
+    """More files than a REPL may have open, in any order."""
+    for number in range(600):
+        (tmp_path / f"{number}.txt").write_text(f"{number} " * 50)
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+names = sorted(context) * 3
+with ThreadPoolExecutor(8) as pool:
+    texts = list(pool.map(lambda name: context[name][:], names))
+print(all(text == (name[:-4] + ' ') * 50 for name, text in zip(names, texts)), len(texts))
+"""
+    _, model = play([py(code), py("submit(1)")], tmp_path)
+    assert "True 1800" in shown(model, 1)
+
+
+def test_code_cannot_ask_for_more(folder: Path) -> None:
+    code = """
+import reach
+source = context._source
+for name, numbers in ((source, [99]), (source, [-1]), (source, ['0']), (source, [0] * 65), ('other', [0])):
+    try:
+        print(reach.DESK._ask(name, numbers))
+    except ValueError as error:
+        print(error)
+"""
+    _, model = play([py(code), py("submit(1)")], folder)
+    assert shown(model, 1).count("no such file was given to this REPL") == 5
+
+
+def test_the_second_tier_reads_files_too(folder: Path) -> None:
+    from unspool.sandbox.process import ProcessSandbox
+
+    sandbox = ProcessSandbox(namespaces=False)
+    run, _ = play([py("print(1)\nsubmit(grep('def '))")], folder, sandbox=sandbox)
+    assert run.answer == ["src/app.py:4: def main():", "src/lib/util.py:1: def helper():"]

@@ -244,3 +244,16 @@ def test_a_long_line_is_shown_around_its_match() -> None:
     assert first.endswith("y…")
     assert len(first) < 2_000
     assert second == "2: NEEDLE"
+
+
+@given(texts, sizes, st.integers(0, 2))
+def test_an_interrupt_between_two_steps_of_the_index_is_mended(text: str, size: int, step: int) -> None:
+    """A signal may come between any two instructions, and variables are kept."""
+    text = whole(text)
+    made = lazy(text, size)
+    made[:5]
+    blocks = made._blocks
+    for array in (blocks._starts, blocks._chars)[:step]:
+        array.append(array[-1] + 3)
+    assert (made[:], len(made), made.count("a")) == (text, len(text), text.count("a"))
+    assert made.line_of(len(text)) == text.count("\n") + 1

@@ -82,7 +82,9 @@ class Blocks:
     # Encoding
 
     def _begin(self) -> None:
-        if self._starts:
+        if self._lines:
+            count = len(self._lines)  # an interrupt may have come between the three
+            del self._starts[count:], self._chars[count:]
             return
         known, mark = encoding_of(self._whole.read(0, 4))
         mark = 0 if self.offset else mark

@@ -269,7 +269,11 @@ class Packed:
 
     def read(self, at: int, size: int) -> bytes:
         with self._lock:
-            return self._read(at, size)
+            try:
+                return self._read(at, size)
+            except BaseException:  # an interrupt: what was unpacked and not kept yet would be missing
+                self._held, self._at, self._stream = b"", 0, self._start()
+                raise
 
     def _read(self, at: int, size: int) -> bytes:
         if self._size is not None:
