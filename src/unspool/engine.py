@@ -126,7 +126,7 @@ class Engine:
         scope = self._scope(models, log, asker, Replay())
         check_beside(context, settings.tools.names, scope.profile.imports)
         paths = () if sources else names_of(context)
-        given = await asyncio.to_thread(with_sources, context)
+        given = context if type(context) is str else await asyncio.to_thread(with_sources, context)
         context, told = await looked(given, scope.sandbox, head=scope.profile.head, tail=scope.profile.tail)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
         started = RunStarted(
