@@ -66,6 +66,22 @@ def hostile(runs: Path) -> Run:
     )
 
 
+def with_branches(runs: Path) -> Run:
+    """Three branches, of which no two agree; each has a child."""
+    answers = iter((3, 4, 5))  # none can be stopped early
+    root = ScriptedModel(
+        lambda messages: (
+            py("submit(1)")
+            if "Part" in messages[1].text
+            else py(f"print(rlm_query('Part of it?', context[:5]))\nsubmit({next(answers)})")
+            if len(messages) > 2
+            else py("print(context[:5])")
+        ),
+        cost=0.001,
+    )
+    return RLM(root, runs=runs).run("How many?", "some text", branches=3)
+
+
 def long(runs: Path, calls: int) -> Run:
     """A run with so many sub-calls."""
     root = ScriptedModel(

@@ -30,6 +30,7 @@ from .journal import Store, kept
 from .loop import run_node
 from .models.settings import ModelSettings
 from .models.spelled import told
+from .onlookers import onlookers
 from .prompts import Profile, get_profile
 from .prompts.profile import names_in
 from .replay import Replay
@@ -220,7 +221,7 @@ class Engine:
                 scope.cache.close()
 
     def _listen(self, scope: Scope, listener: Callable[[Event], None]) -> None:
-        """Events go to the store first, then to who asked."""
+        """Events go to the store first, then to who asked, then to who looks on at every run."""
         store, log = self._settings.store, scope.log
 
         def keep(event: Event) -> None:
@@ -234,6 +235,8 @@ class Engine:
 
         log.listen(keep)
         log.listen(listener)
+        for onlooker in onlookers(log):
+            log.listen(onlooker)
 
     def _scope(self, models: Models, log: EventLog, asker: Asker, replay: Replay) -> Scope:
         settings = self._settings

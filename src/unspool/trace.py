@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from . import events as ev
+from .errors import JournalError
 from .types import ROOT, Branch, CellRun, Node, Run, SubCall, Turn, Usage, known_sum
 
 
@@ -196,10 +197,20 @@ class TraceBuilder:
         turns = tuple(self._turn(t) for t in open_node.turns.values())
         return replace(open_node.node, turns=turns, children=children)
 
+    def turn(self, node: str, number: int) -> Turn | None:
+        """One turn as it is by now."""
+        open_turn = self._nodes[node].turns.get(number) if node in self._nodes else None
+        return None if open_turn is None else self._turn(open_turn)
+
     def root(self) -> Node | None:
         """The tree, of several branches that of the chosen one; None before the first node has started."""
         name = self._decided.node if self._decided else ROOT
         return self._freeze(name, self._below()) if name in self._nodes else None
+
+    def roots(self) -> tuple[Node, ...]:
+        """The trees of all branches, of one that is alone as well."""
+        root = self.root()
+        return tuple(branch.trace for branch in self.branches()) or ((root,) if root is not None else ())
 
     def _below(self) -> dict[str | None, list[str]]:
         """The nodes by their parent."""
@@ -248,14 +259,35 @@ def _spent(node: Node) -> tuple[Usage, float | None]:
     return usage, cost
 
 
+def total(nodes: Iterable[Node]) -> tuple[Usage, float | None]:
+    """What several trees were paid with."""
+    usage, cost = Usage(), cast("float | None", 0.0)
+    for node in nodes:
+        more, price = node.spent()
+        usage, cost = usage + more, known_sum(cost, price)
+    return usage, cost
+
+
+def folded(events: Iterable[ev.Event]) -> TraceBuilder:
+    """All that events tell. Raises :class:`JournalError` where one is missing that another needs."""
+    builder, seq = TraceBuilder(), 0
+    try:
+        for event in events:
+            seq = event.seq
+            builder.add(event)
+    except KeyError as error:
+        raise JournalError(
+            f"the events do not fit together: number {seq} needs {error}, of which none tells"
+        ) from None
+    return builder
+
+
 def run_from_events(events: Iterable[ev.Event]) -> Run:
     """The :class:`Run` that a complete list of events tells of.
 
     Raises ``ValueError`` where the first or the last event is missing.
     """
-    builder = TraceBuilder()
-    for event in events:
-        builder.add(event)
+    builder = folded(events)
     started, ended, trace = builder.started, builder.ended, builder.root()
     if started is None or ended is None or trace is None:
         raise ValueError("the events of a run begin with run.started and end with run.ended")

@@ -361,7 +361,7 @@ def _short(text: str, size: int = _SHORT) -> str:
     """``text`` with nothing in it that a terminal would obey, its middle left out where it is long."""
     if len(text) > size:
         text = f"{text[: size * 2 // 3]} … {text[-size // 4 :]}"
-    return _HIDDEN.sub(lambda match: match[0].encode("ascii", "backslashreplace").decode(), text)
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _html(text: str, size: int) -> str:

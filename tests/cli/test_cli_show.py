@@ -56,7 +56,7 @@ def test_the_tree_has_every_node_with_what_it_took(show: Show, kept: Path) -> No
     ]
     assert "4 sub-calls, 1 failed" in out
     assert "ValueError: no such column" in out
-    assert re.search(r"0\.2  answered  [^ ]+ m?s  \$0\.0010  878 tokens  How often is spam there\? y", out)
+    assert re.search(r"0\.2  answered  [^ ]+ m?s  \$0\.0010  \d+ tokens  How often is spam there\? y", out)
     assert out.endswith('\n{"spam": 400}\n')
     assert "\x1b" not in out
 
@@ -157,6 +157,33 @@ def test_a_run_that_was_killed_shows_what_is_known(show: Show, tmp_path: Path) -
         out = show(tmp_path)
         assert f"unspool runs resume {run.id}" in out
         assert "interrupted" in out or kept == 0
+
+
+def test_branches_stand_one_below_the_other(show: Show, tmp_path: Path) -> None:
+    run = stories.with_branches(tmp_path)
+    assert len(run.branches) == 3
+    out = show(tmp_path)
+    titles = re.findall(r"^branch (\d)  (agrees|does not agree)  (\d)$", out, re.MULTILINE)
+    assert [number for number, _, _ in titles] == ["1", "2", "3"]
+    assert sorted(answer for _, _, answer in titles) == ["3", "4", "5"]
+    assert [answer for _, agrees, answer in titles if agrees == "agrees"] == [str(run.answer)]
+    assert re.search(r"^0@2  answered", out, re.MULTILINE)
+    assert "0@3.1  answered" in out
+    assert ", 3 children, " in out
+    assert show(tmp_path, "--node", "0@3", "--code").count("rlm_query") == 1
+    assert out.endswith(f"\n\n{run.answer}\n")
+
+
+def test_a_journal_with_a_line_missing_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = stories.with_children(tmp_path)
+    events = tmp_path / run.id / "events.jsonl"
+    lines = events.read_bytes().splitlines(keepends=True)
+    for missing in range(len(lines)):
+        events.write_bytes(b"".join(lines[:missing] + lines[missing + 1 :]))
+        code = app(["runs", "show", "last", "--runs", str(tmp_path)], standalone_mode=False)
+        err = capsys.readouterr().err
+        assert (code or 0, bool(err)) in ((0, False), (1, True))
+        assert not err or "do not fit together" in err
 
 
 def test_5000_sub_calls_show_at_once(show: Show, tmp_path: Path) -> None:

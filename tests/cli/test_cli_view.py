@@ -253,6 +253,36 @@ def test_the_live_region_tells_how_things_stand() -> None:
     assert shown[-1] == "2,000 tokens in, 40 out · cost unknown"
 
 
+def test_the_live_region_has_the_children_that_are_at_work() -> None:
+    def child(name: str) -> list[ev.Event]:
+        parent, depth = name.rpartition(".")[0], name.count(".")
+        start = ev.NodeStarted(
+            node=name, parent=parent, depth=depth, query=f"Part {name}\x1b[2J?", context=""
+        )
+        return [start, ev.TurnStarted(node=name, turn=1)]
+
+    root = ev.NodeStarted(node="0", parent=None, depth=0, query="?", context="")
+    batch = ev.BatchStarted(node="0.1", turn=1, cell=1, batch=1, size=16)
+    events = [started(), root, TURN, CELL, *child("0.1"), batch, *child("0.1.1"), *child("0.2")]
+    shown = [row for row in rows(viewed(events), width=80, height=40) if "0." in row]
+    assert [row[:14].rstrip() for row in shown] == ["├─ 0.1  turn 1", "│  └─ 0.1.1  t", "└─ 0.2  turn 1"]
+    assert "0 of 16 sub-calls" in shown[0]
+    assert "Part 0.2\\x1b[2J?" in shown[2]
+    ended = ev.NodeEnded(node="0.1.1", status="answered", reason="")
+    assert not any("0.1.1" in row for row in rows(viewed([*events, ended]), width=80, height=40))
+    branches = [*child("0.1"), *child("0@2"), *child("0@2.1")]
+    shown = rows(viewed([started(), root, TURN, CELL, *branches]), width=80, height=40)
+    assert [row[:14].rstrip() for row in shown if "Part" in row] == [
+        "└─ 0.1  turn 1",
+        "branch 2  turn",
+        "└─ 0@2.1  turn",
+    ]
+    many = [event for number in range(1, 500) for event in child(f"0.{number}")]
+    region = rows(viewed([started(), root, TURN, CELL, *many]), width=40, height=24)
+    assert len(region) <= 12
+    assert any("more children at work" in row for row in region)
+
+
 def test_a_terminal_without_unicode_gets_ascii() -> None:
     view = viewed([started(), TURN, CELL, BATCH, call_ended(1), cell_ended()])
     assert all(row.isascii() for row in rows(view, width=60, unicode=False))

@@ -70,6 +70,10 @@ def test_a_run_is_followed_to_its_end(going: tuple[Cli, Held, subprocess.Popen[b
     first = watching.stderr.readline().decode()
     assert "model: openai:test-model" in first
     assert b"turn 1: 1 line of code" in watching.stderr.readline()
+    shown = cli.run(cli.command("runs", "show", "last", "--runs", "kept")).stdout.decode()
+    assert "running for " in shown
+    assert "0  going on  " in shown
+    assert "it is still going: unspool watch " in shown
     held.go.set()
     code, out, err = ended(watching)
     assert (code, out) == (0, "the answer\n"), err

@@ -291,7 +291,7 @@ def test_no_run_waits_for_its_repl_to_close_but_the_engine_does() -> None:
     runtime().wait(sandbox.close())
 
 
-async def test_a_cancelled_run_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_cancelled_run_leaves_no_error_unseen(caplog: pytest.LogCaptureFixture) -> None:
     model = ScriptedModel([py("1")], latency=30)
     run = asyncio.create_task(RLM(model).arun("q", "c"))
     for _ in range(10_000):
@@ -304,7 +304,9 @@ async def test_a_cancelled_run_logs_nothing(caplog: pytest.LogCaptureFixture) ->
     del run
     gc.collect()
     await asyncio.sleep(0)
-    assert caplog.records == []
+    assert [
+        record for record in caplog.records if record.name != "unspool"
+    ] == []  # that is the run's own log
 
 
 async def test_every_run_that_finds_no_model_says_so_and_the_next_may_try_again() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import ask, doctor, models, resume, runs, serve, show, watch
+from . import ask, doctor, export, models, resume, runs, serve, show, watch
 from .terminal import Output
 
 app = typer.Typer(
@@ -24,8 +24,9 @@ app.command("watch")(watch.watch)
 app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 runs.app.command("show")(show.show)
+runs.app.command("export")(export.export)
 runs.app.command("resume")(resume.resume)
-app.add_typer(runs.app, name="runs", help="List, show, resume, remove the runs that are kept.")
+app.add_typer(runs.app, name="runs", help="List, show, export, resume, remove the runs that are kept.")
 app.add_typer(models.app, name="models", help="List, pull and remove the models that run on this machine.")
 
 

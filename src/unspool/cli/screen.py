@@ -5,6 +5,7 @@ Contract: never wider than ``width`` and never higher than half of ``height``; e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..safe_text import one_line
@@ -84,20 +85,48 @@ def _children(view: View, room: int, unicode: bool) -> list[Text]:
     """The children at work, each below its parent; what does not fit is counted."""
     from rich.text import Text
 
-    names = sorted(view.children, key=lambda name: [int(n) for n in name.split(".")])
+    names = sorted(view.children, key=_place)
     kept = names if len(names) <= room else names[: room - 1]
     rows: list[Text] = []
     for name in kept:
         child = view.children[name]
         parts = [f"turn {child.turn}" if child.turn else "", child.phase]
         parts += [calls(child.calls_done, child.calls_all, 0)] if child.calls_all else []
-        indent = "   " * (name.count(".") - 1) + ("└─ " if unicode else "`- ")
+        indent = _branch(name, names, unicode)
         told = _dot(unicode).join(each for each in parts if each)
+        title = name if "." in name else f"branch {_place(name)[0]}"
         query = (f"  {one_line(safe(child.query))}", "dim")
-        rows.append(Text.assemble((indent, "dim"), f"{name}  {told}", query))
+        rows.append(Text.assemble((indent, "dim"), f"{title}  {told}", query))
     if len(names) > len(kept):
         rows.append(Text(f"({len(names) - len(kept):,} more children at work)", style="dim"))
     return rows
+
+
+def _place(name: str) -> list[int]:
+    """Of a node in the order of the tree: its branch of the run, then its number at each depth.
+
+    >>> _place("0.2"), _place("0@3.1")
+    ([1, 2], [3, 1])
+    """
+    root, *below = name.split(".")
+    return [int(root.partition("@")[2] or 1), *map(int, below)]
+
+
+def _branch(name: str, names: Sequence[str], unicode: bool) -> str:
+    """The lines of the tree before a child."""
+    parts = name.split(".")
+    if len(parts) == 1:
+        return ""
+    above = [".".join(parts[: depth + 1]) for depth in range(1, len(parts))]
+    more = [any(_sibling(each, other) for other in names) for each in above]
+    down, last, on = ("│  ", "└─ ", "├─ ") if unicode else ("|  ", "`- ", "|- ")
+    return "".join(down if each else "   " for each in more[:-1]) + (on if more[-1] else last)
+
+
+def _sibling(name: str, other: str) -> bool:
+    """Whether ``other`` comes after ``name`` below the same parent."""
+    (parent, _, number), (others, _, later) = name.rpartition("."), other.rpartition(".")
+    return parent == others and int(later) > int(number)
 
 
 def _tabless(text: str) -> str:

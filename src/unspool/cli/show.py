@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..safe_text import one_line
 from .exits import errors_as_exits
 from .options import RunName, RunsFolder
 from .runs import find_run, runs_option, to_go_on
@@ -16,7 +17,7 @@ from .runs import find_run, runs_option, to_go_on
 if TYPE_CHECKING:
     from ..events import Event
     from ..trace import TraceBuilder
-    from ..types import Node, SubCall, Turn
+    from ..types import Branch, Node, SubCall, Turn
     from .paint import Paper, Row
 
 
@@ -38,7 +39,7 @@ def show(
     with errors_as_exits():
         from ..errors import ConfigError
         from ..journal import Journal
-        from ..trace import TraceBuilder
+        from ..trace import folded
         from .paint import Paper
 
         if calls + code + as_object > 1:
@@ -50,9 +51,7 @@ def show(
         if as_object:
             _events(events, paper)
             return
-        builder = TraceBuilder()
-        for event in events:
-            builder.add(event)
+        builder = folded(events)
         going = builder.ended is None and journal.is_written(name)
         part = _Part.of(builder, node, turn)
         if code:
@@ -69,29 +68,30 @@ def show(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is shown: a node, all of it or one turn. ``whole``: no node was named."""
+    """What is shown: a node, all of it or one turn. ``roots``: all there is, where no node was named."""
 
     node: Node | None
     turn: Turn | None
-    whole: bool
+    roots: tuple[Node, ...]
 
     @staticmethod
     def of(builder: TraceBuilder, node: str | None, turn: int | None) -> _Part:
         from ..errors import ConfigError
 
-        root = builder.root()
-        found = root.find(node) if root is not None and node is not None else root
+        found, roots = builder.root(), builder.roots()
+        if node is not None:
+            found = next((here for root in roots if (here := root.find(node)) is not None), None)
         if node is not None and found is None:
-            some = [each.id for each in root.walk()][:10] if root else []
+            some = [each.id for root in roots for each in root.walk()][:10]
             raise ConfigError(
                 f"there is no node {node!r} in this run; there are: {', '.join(some) or 'none'}"
             )
         if turn is None:
-            return _Part(found, None, node is None)
+            return _Part(found, None, roots if node is None else ())
         turns = found.turns if found else ()
         for each in turns:
             if each.number == turn:
-                return _Part(found, each, node is None)
+                return _Part(found, each, roots if node is None else ())
         there = f"{turns[0].number} to {turns[-1].number}" if turns else "none"
         raise ConfigError(f"--turn {turn}: there is no such turn in node {node or '0'}; there are: {there}")
 
@@ -102,7 +102,8 @@ class _Part:
             for cell in self.turn.cells:
                 yield from cell.sub_calls
             return
-        for node in self.node.walk() if self.whole else (self.node,):
+        named = () if self.roots else (self.node,)
+        for node in (*named, *(each for root in self.roots for each in root.walk())):
             yield from node.calls()
 
 
@@ -149,17 +150,30 @@ def _tree(builder: TraceBuilder, part: _Part, name: str, paper: Paper, going: bo
     from .tree import tree
 
     now = time.time() if going else None
-    if part.whole:
+    if part.node is None or part.roots:
         paper.write(_head(builder, name, going), whole=True)
-    if part.node is not None:
+    branches = builder.branches() if part.roots else ()
+    for branch in branches:
+        between = [()] if branch is not branches[0] else []
+        paper.write([*between, _branch(branch), *tree(branch.trace, now=now)])
+    if part.node is not None and not branches:
         paper.write(tree(part.node, now=now))
+
+
+def _branch(branch: Branch) -> Row:
+    from .paint import BOLD, DIM, GREEN, part
+    from .plain import as_text
+
+    said = as_text(branch.answer) if branch.answer is not None else "no answer"
+    agrees = part("  agrees", GREEN) if branch.agrees else part("  does not agree", DIM)
+    return (part(f"branch {branch.number}", BOLD), agrees, part(f"  {one_line(said)}"))
 
 
 def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     """What was asked of what, how the run stands, and what it took."""
     import time
 
-    from ..types import Usage
+    from ..trace import total
     from .paint import BOLD, DIM, part
     from .report import count, duration, money, tokens
     from .tree import status_style, took
@@ -176,11 +190,11 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     lasted = duration(ended.seconds) if ended else took(started.time, builder.last)
     state = f"{status} in" if status else "running for" if going else "interrupted after"
     yield (part(f"{state} {lasted}", status_style(status)),)
-    usage, cost = (ended.usage, ended.cost) if ended else root.spent() if root else (Usage(), 0.0)
-    sub_calls = sum(1 for node in root.walk() for _ in node.calls()) if root else 0
-    sub_calls = ended.sub_calls if ended else sub_calls
+    nodes = [node for each in builder.roots() for node in each.walk()]
+    usage, cost = (ended.usage, ended.cost) if ended else total(builder.roots())
+    sub_calls = ended.sub_calls if ended else sum(1 for node in nodes for _ in node.calls())
     turns = max((turn.number for turn in root.turns), default=0) if root else 0
-    children = sum(1 for _ in root.walk()) - 1 if root else 0
+    children = sum(node.parent is not None for node in nodes)
     amounts = [count(turns, "turn"), count(sub_calls, "sub-call")]
     amounts += [f"{children:,} {'child' if children == 1 else 'children'}"] if children else []
     amounts += [tokens(usage), money(cost)]
