@@ -46,6 +46,7 @@ from .folders import runs_folder
 EVENTS_FILE = "events.jsonl"
 VALUES = "values"
 RESERVE = "reserve"
+SPARE = ".reserve"  # in the folder of the runs: one that the next run takes
 RESERVED = 256 << 10  # bytes kept free for the last events of a run when the disk is full
 _BLOCK = 64 << 10
 _SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
@@ -196,6 +197,13 @@ class _Open:
         return fd
 
     def _reserve(self) -> None:
+        """One that another run has left, if there is one: to make and to remove one takes some disks
+        longer than all the rest of a short run."""
+        place = self._path / RESERVE
+        with contextlib.suppress(OSError):
+            os.rename(self._path.parent / SPARE, place)
+            if os.stat(place).st_blocks * 512 >= RESERVED:
+                return
         fd = os.open(self._path / RESERVE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.posix_fallocate(fd, 0, RESERVED)
@@ -270,7 +278,11 @@ class _Open:
                 self._syncer.close()
             os.close(fd)
         with contextlib.suppress(OSError):  # a read-only disk: the reserve is what gc removes
-            os.unlink(self._path / RESERVE)
+            spare = self._path.parent / SPARE
+            if self._full is not None or spare.exists():
+                os.unlink(self._path / RESERVE)
+            else:
+                os.rename(self._path / RESERVE, spare)
 
 
 def _is_whole(path: Path, size: int) -> bool:

@@ -27,7 +27,7 @@ from unspool.events import (
     RunStarted,
 )
 from unspool.folders import runs_folder
-from unspool.journal import Journal
+from unspool.journal import RESERVE, SPARE, Journal
 from unspool.run_index import RunIndex
 from unspool.testing import Ask, Behaviour, FaultyServer, MemoryStore, ScriptedModel
 from unspool.testing.behaviour import render
@@ -77,6 +77,11 @@ class Both:
         self.journal.close(run)
 
 
+def files_in(folder: Path) -> list[Path]:
+    """What is kept, without the space that is kept free."""
+    return [path for path in folder.rglob("*") if path.is_file() and path.name != SPARE]
+
+
 def test_the_events_of_a_run_come_back_as_they_were(tmp_path: Path) -> None:
     journal, run, events = journalled(tmp_path, CHILDREN)
     assert journal.read(run) == events
@@ -107,7 +112,7 @@ def test_the_context_is_never_copied_unless_asked(tmp_path: Path) -> None:
 
     def kept(folder: Path, **settings: object) -> bytes:
         RLM(ScriptedModel([py("print(len(context))\nsubmit(1)")]), runs=folder, **settings).run("q", secretly)  # type: ignore[arg-type]
-        return b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
+        return b"".join(p.read_bytes() for p in files_in(folder))
 
     assert len(kept(tmp_path / "a")) < len(secretly)
     assert secretly.encode() in kept(tmp_path / "b", keep_context=True)
@@ -231,7 +236,34 @@ def test_a_run_that_is_being_written_is_locked(tmp_path: Path) -> None:
     journal.close("r")
     assert not journal.is_written("r")
     Journal(tmp_path).remove("r")
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [SPARE]
+
+
+def test_a_reserve_goes_from_run_to_run(tmp_path: Path) -> None:
+    """To make one and to remove it takes some disks longer than a short run."""
+    journal, nodes = Journal(tmp_path), set[int]()
+    for run in ("a", "b", "c"):
+        journal.open(run)
+        journal.append(run, a_value(1))
+        nodes.add((tmp_path / run / RESERVE).stat().st_ino)
+        journal.close(run)
+        assert not (tmp_path / run / RESERVE).exists()
+    assert nodes == {(tmp_path / SPARE).stat().st_ino}
+    for run in ("d", "e"):  # at the same time: each has one of its own
+        journal.open(run)
+        journal.append(run, a_value(1))
+    assert (tmp_path / "d" / RESERVE).stat().st_ino != (tmp_path / "e" / RESERVE).stat().st_ino
+    journal.close("d")
+    journal.close("e")
+    assert sorted(p.name for p in tmp_path.rglob("*reserve*")) == [SPARE]
+
+
+def test_a_spare_that_takes_no_space_is_no_reserve(tmp_path: Path) -> None:
+    (tmp_path / SPARE).touch()
+    journal = Journal(tmp_path)
+    journal.open("a")
+    assert (tmp_path / "a" / RESERVE).stat().st_size >= 256 << 10
+    journal.close("a")
 
 
 @pytest.mark.parametrize("name", ["", "nope", "../x", "/etc"])
@@ -385,5 +417,5 @@ def test_a_journal_is_small_beside_what_went_over_the_wire(
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         with RLM("openai:test-model", runs=tmp_path) as engine:
             assert engine.run("q", "a context").answer == 1000
-    kept = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    kept = sum(path.stat().st_size for path in files_in(tmp_path))
     assert kept <= 1.5 * sum(traffic)
