@@ -1,7 +1,7 @@
 """The engine's overheads, each beside a floor measured in the same run.
 
-``scripts/bench engine [--json FILE] [--quick]`` prints a table. Medians of several rounds, value and
-floor in turn, because machines are shared and noisy.
+``scripts/bench engine [--json FILE] [--quick]`` prints a table; ``--quick`` leaves out what takes long.
+Medians of several rounds, value and floor in turn, because machines are shared and noisy.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 
+import size
+import trees
 from measure import Row, as_json, row, runs_apart, table, timed
 
 CONTEXT = "one line of text\n" * 10_000
@@ -291,7 +293,9 @@ def _fill_memfd(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
-    parser.add_argument("--quick", action="store_true", help="few rounds: whether it runs, not how fast")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds, no gigabyte: whether it runs"
+    )
     arguments = parser.parse_args()
     many, few = (3, 1) if arguments.quick else (40, 5)
     rows = [
@@ -300,7 +304,9 @@ def main() -> int:
         *sandbox_rows(many),
         *fan_out(few),
         *large_context(few),
+        *trees.rows(few),
         *time_limit(few),
+        *([] if arguments.quick else size.rows(1)),  # a gigabyte, in processes of their own
     ]
     print(table(rows))
     missed = [each.what for each in rows if not each.met]

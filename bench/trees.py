@@ -168,6 +168,7 @@ def journal(rounds: int) -> list[Row]:
 
 
 def rows(rounds: int) -> list[Row]:
+    RLM(ScriptedModel([cell("print(1)\nsubmit(1)")])).run("q", "c")  # the sandbox is warm
     return [
         *long_prompts(1),
         *eight_children(rounds),
