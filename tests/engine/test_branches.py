@@ -157,10 +157,10 @@ def test_sub_calls_tools_and_children_of_the_shared_turn_are_made_once() -> None
     root, sub = ScriptedModel(reply), ScriptedModel(lambda _: "reply", name="scripted:sub")
     result = run(root, 3, sub_model=sub, tools=[lookup])
     assert result.answer == ["reply", "n-1", 2]
-    assert result.reason.endswith("3 of 3 branches agree") or result.branches[2].status == "cancelled"
+    answered = [b for b in result.branches if b.status == "answered"]  # two are enough: one may be stopped
+    assert len(answered) >= 2
     assert (len(sub.requests), used, result.sub_calls) == (1, ["n"], 1)
-    outputs = {b.trace.turns[0].cells[0].output for b in result.branches}
-    assert outputs == {"reply n-1 2\n"}
+    assert {b.trace.turns[0].cells[0].output for b in answered} == {"reply n-1 2\n"}
 
 
 def test_variables_of_one_branch_are_not_the_others() -> None:
