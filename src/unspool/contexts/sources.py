@@ -33,7 +33,7 @@ from ..reach.sniff import kind_by_name
 from .folders import Found, find_files, find_glob
 from .image import image_at, with_images
 
-Kind = Literal["text", "parquet", "xlsx", "sqlite", "archive", "folder"]
+Kind = Literal["text", "parquet", "xlsx", "sqlite", "traces", "archive", "folder"]
 
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
@@ -153,7 +153,7 @@ def _kind(path: str) -> Kind:
     if path.lower().endswith(_ARCHIVES):
         return "archive"
     kind = kind_by_name(path)
-    return kind if kind in ("parquet", "xlsx", "sqlite") else "text"  # type: ignore[return-value]
+    return kind if kind in ("parquet", "xlsx", "sqlite", "traces") else "text"  # type: ignore[return-value]
 
 
 def is_text_name(path: str) -> bool:
@@ -175,7 +175,10 @@ def told(source: Source, label: str = "context") -> str:
     if source.kind == "folder":
         return f"`{label}` is Files of {source.name}: {count:,} file{'' if count == 1 else 's'}, {size}."
     part = "" if not source.start and source.stop < 0 else f", bytes {source.start:,} to {_end(source):,}"
-    what = {"text": "a LazyText of", "parquet": "a table in", "xlsx": "a table in", "sqlite": "a database in"}
+    what = {
+        "text": "a LazyText of", "parquet": "a table in", "xlsx": "a table in", "sqlite": "a database in",
+        "traces": "Traces in",
+    }  # fmt: skip
     return f"`{label}` is {what.get(source.kind, 'Files of')} {source.name}, {size}{part}."
 
 

@@ -11,6 +11,7 @@ unspool.reach.sniff.Unreadable: a.txt is an archive, not text: give it as a file
 
 from __future__ import annotations
 
+import re
 import threading
 
 from .blocks import MARKS
@@ -30,8 +31,11 @@ _NOT_TEXT = {
 }
 
 
+_OTLP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"resourceSpans"\s*:\s*\[')
+
 _BY_NAME = {
     ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsx",
+    ".otlp.jsonl": "traces",
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".db3": "sqlite",
 }  # fmt: skip
 
@@ -40,6 +44,15 @@ def kind_by_name(path: str) -> str:
     """What a file with this name most likely is: parquet, xlsx, sqlite, or else text."""
     name = path.lower().rsplit("/", 1)[-1]
     return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), "text")
+
+
+def is_traces(head: bytes) -> bool:
+    """Whether text that begins so is traces: OTLP JSON, one object a line.
+
+    >>> is_traces(b'{"resourceSpans": [{"resource"'), is_traces(b'{"spans": []}')
+    (True, False)
+    """
+    return _OTLP.match(head) is not None
 
 
 class Unreadable(ValueError):

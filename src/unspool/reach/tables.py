@@ -249,9 +249,16 @@ def _lazy_table(kind: str) -> Callable[[str, Octets], object]:
     return lambda name, octets: LazyTable(name, octets, kind)
 
 
+def _traces(name: str, octets: Octets) -> object:
+    from .traces import Traces
+
+    return Traces(name, octets)
+
+
 MAKERS: Mapping[str, Callable[[str, Octets], object]] = {
     "parquet": _lazy_table("parquet"),
     "xlsx": _lazy_table("xlsx"),
     "sqlite": Database,
+    "traces": _traces,
 }
 """What stands for a file of a kind that is no text: (name, bytes) -> it."""
