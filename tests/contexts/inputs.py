@@ -25,6 +25,11 @@ from unspool import RLM, ContextError
 from unspool.testing import ScriptedModel
 
 TEXT = "first line\r\nsecond é \U0001f642\nlast"
+OTLP = json.dumps({"resourceSpans": [{
+    "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+    "scopeSpans": [{"spans": [{"traceId": "t", "spanId": "s", "name": "GET /", "startTimeUnixNano": "1000000",
+                               "endTimeUnixNano": "3000000"}]}],
+}]}) + "\n"  # fmt: skip
 CSV = "name,n\nbo,1\ncy,2\n"
 
 Make = Callable[[Path], object]
@@ -129,6 +134,7 @@ INPUTS = (
     Input("`.eml`", file("a.eml", "Subject: s\n\nb"), "__import__('email').message_from_string(str(context))['subject']", "s", "email.message_from_string"),
     Input("`.parquet` (needs pyarrow)", parquet, "[len(context), context['n'].tolist(), context.arrow().num_columns]", [2, [1, 2], 2], "as the DataFrame; context.table(columns=…), context.arrow()", ("odd.parquet", b"PAR1")),
     Input("`.sqlite .db`", database, "context.execute('SELECT * FROM t').fetchall()", [("bo", 1), ("cy", 2)], "a read-only connection to a copy in memory", ("odd.db", b"SQLite format 3\0.")),
+    Input("`.otlp.jsonl`, OpenTelemetry traces", file("a.otlp.jsonl", OTLP), "[len(context), context.trace('t'), context.text[:]]", [1, "trace t: 1 span, 0 with an error, 2.0 ms\nGET /  shop  2.0 ms", OTLP], "context.overview(), search(…), trace(id), span(id); context.text"),
     Input("`.zip`", file("a.zip", packed("a.zip")), "context['a/b.txt'][:]", TEXT, "mapping of path to text, tree(), grep", ("odd.zip", b"PK\x03\x04")),
     Input("`.tar`, `.tar.gz` and others", file("a.tgz", packed("a.tgz")), "context['a/b.txt'][:]", TEXT, "mapping of path to text, tree(), grep", ("cut.tgz", packed("a.tgz")[:60])),
     Input("a folder", tree, "[sorted(context), context['docs/a.txt'][:]]", [["docs/a.txt", "logo.png"], TEXT], "mapping of path to text, tree(), grep"),
