@@ -122,7 +122,7 @@ INPUTS = (
         "café",
         "the bytes stand as `\\udc80` to `\\udcff`; context.encoded('latin-1')",
     ),
-    Input("`.gz`", file("a.log.gz", gzip.compress(TEXT.encode())), "str(context)", TEXT, LINES, ("cut.gz", b"\x1f\x8b\x08\0")),
+    Input("`.gz`", file("a.log.gz", gzip.compress(TEXT.encode(), mtime=0)), "str(context)", TEXT, LINES, ("cut.gz", b"\x1f\x8b\x08\0")),
     Input("`.bz2`", file("a.log.bz2", bz2.compress(TEXT.encode())), "str(context)", TEXT, LINES, ("cut.bz2", b"BZh9")),
     Input("`.xz`", file("a.log.xz", lzma.compress(TEXT.encode())), "str(context)", TEXT, LINES, ("cut.xz", b"\xfd7zXZ\0\1")),
     Input("`.zst` (needs pyarrow)", lambda folder: file("a.zst", zstd())(folder), "str(context)", TEXT, LINES),
