@@ -53,7 +53,7 @@ class EngineModels:
             self._finding = asyncio.create_task(self._find())
         models = await asyncio.shield(self._finding)
         if priced:
-            await _refuse_unknown_prices(models)
+            await refuse_unknown_prices(models.root, models.sub)
         return models
 
     async def close(self) -> None:
@@ -92,11 +92,12 @@ class EngineModels:
         return caller_for(model, concurrency=self._concurrency, timeout=self._call_seconds)
 
 
-async def _refuse_unknown_prices(models: Models) -> None:
+async def refuse_unknown_prices(*callers: Caller) -> None:
+    """Where a limit in dollars is to be kept. Raises :class:`ConfigError` that names the model."""
     from .models import prices
 
     await prices.ready()
-    for caller in (models.root, models.sub):
+    for caller in callers:
         if caller.info.price is None:
             raise ConfigError(
                 f"usd: the price of {caller.info.name} is not known, so a limit in dollars cannot be "

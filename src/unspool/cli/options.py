@@ -38,3 +38,23 @@ SubModels = Annotated[
         show_default=False,
     ),
 ]
+UsdLimit = Annotated[
+    float | None, typer.Option("--usd", metavar="X", help="Spend at most X dollars.", show_default=False)
+]
+TokensLimit = Annotated[
+    int | None,
+    typer.Option("--tokens", metavar="N", help="Read and write at most N tokens.", show_default=False),
+]
+CallsLimit = Annotated[
+    int | None, typer.Option("--calls", metavar="N", help="Make at most N calls.", show_default=False)
+]
+BudgetFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--budget",
+        metavar="FILE",
+        help="Share the limits with all that name this file; it is made on first use.",
+        show_default=False,
+    ),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask even what is known, and keep nothing.")]
