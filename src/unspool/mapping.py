@@ -40,11 +40,13 @@ class Work:
     labels: tuple[str, ...] = ()  # where it is one of these
     examples: tuple[tuple[str, str], ...] = ()  # items with their replies, told as a chat turn
     tokens: int = TOKENS
+    free: bool = False  # any text will do
 
     @classmethod
     def of(cls, instruction: str, schema: Schema | None) -> Work:
         if schema is None:
-            return cls(instruction, Schema({"type": "string"}), "the reply as a text", tokens=FREE_TOKENS)
+            text = Schema({"type": "string"})
+            return cls(instruction, text, "the reply as a text", tokens=FREE_TOKENS, free=True)
         told = json.dumps(schema.json, ensure_ascii=False)
         return cls(instruction, schema, f"a value that fits this JSON schema: {told}", tokens=FREE_TOKENS)
 
@@ -75,6 +77,8 @@ class Work:
             if label is None:
                 raise ValueError(f"{str(value)[:60]!r} is none of the labels")
             return label
+        if self.free and isinstance(value, dict | list):  # structure that nobody asked for is text, too
+            return json.dumps(value, ensure_ascii=False)
         value = fit(self.schema.json, value)
         if isinstance(value, str) and not self.schema.fits(self.schema.json, value):
             return self.schema.parse(value)

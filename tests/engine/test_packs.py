@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,7 @@ from unspool.sub_prompts import Prompt, Result
 from unspool.testing import MemoryStore, ScriptedModel
 from unspool.types import FailedCall
 
+from ..local_suite import COARSE, questions
 from .helpers import play, py, shown
 
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -116,6 +119,13 @@ def test_values_are_of_the_type_that_was_asked_for() -> None:
     assert schema["additionalProperties"] is False
 
 
+def test_without_a_schema_each_reply_is_a_text() -> None:
+    sub = ScriptedModel(
+        ['{"1": "a", "2": 3, "3": {"x": ["é"]}, "4": true}', '{"1": "yes"}'], name="scripted:sub"
+    )
+    assert results("r = llm_map('x', list('abcd'))", sub) == ["a", "3", '{"x": ["é"]}', "yes"]
+
+
 def test_only_what_is_missing_is_asked_again() -> None:
     def flaky(messages: Sequence[Message]) -> str:
         given = reply_to(messages)
@@ -193,6 +203,33 @@ def test_a_resumed_run_asks_for_no_pack_twice() -> None:
     sub = mapper()
     again = RLM(ScriptedModel(cells[1:]), sub_model=sub, store=store).resume(run.id, "line one\nline two\n")
     assert (again.answer, sub.requests) == ("re 59", [])
+
+
+def test_dense_counting_over_400_questions_as_the_small_profile_packs_them() -> None:
+    """Every item labelled exactly once, counts as they are, in fewer than a tenth of the calls."""
+    rows = random.Random(400).sample(questions(), 400)
+    gold = {text: COARSE[label.split(":")[0]] for label, text in rows}
+    items = [text for _, text in rows]
+    packs = itertools.count(1)
+
+    def label(messages: Sequence[Message]) -> str:
+        given = {number: gold[item] for number, item in asked(messages).items()}
+        if next(packs) == 3:  # two replies make no sense
+            given |= {"2": "perhaps", "5": "?"}
+        return json.dumps(given)
+
+    sub = ScriptedModel(label, name="scripted:sub", profile="small")
+    kinds = sorted(set(COARSE.values()))
+    code = (
+        f"from collections import Counter\nfrom typing import Literal\n"
+        f"labels = llm_map('What does it ask for?', context, schema=Literal[{', '.join(map(repr, kinds))}])\n"
+        "print(len(labels))\nsubmit([labels, Counter(labels)])"
+    )
+    run, _ = play([py(code)], items, sub=sub, max_turns=1)
+    assert run.answer == [[gold[item] for item in items], Counter(gold[item] for item in items)]
+    assert run.sub_calls == len(sub.requests) < len(items) / 10
+    seen = Counter(item for request in sub.requests for item in asked(request.messages).values())
+    assert sorted(seen.values()) == [1] * 398 + [2] * 2
 
 
 # classify
