@@ -293,9 +293,7 @@ def _fill_memfd(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
-    parser.add_argument(
-        "--quick", action="store_true", help="few rounds, no gigabyte: whether it runs"
-    )
+    parser.add_argument("--quick", action="store_true", help="few rounds, no gigabyte: whether it runs")
     arguments = parser.parse_args()
     many, few = (3, 1) if arguments.quick else (40, 5)
     rows = [

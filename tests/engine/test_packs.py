@@ -276,6 +276,7 @@ def test_the_small_profile_still_asks_item_by_item() -> None:
 # Packs and replies themselves
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=30), st.integers(1, 8), st.integers(1, 40))
 def test_packs_hold_every_item_once_and_no_more_than_they_may(items: list[str], most: int, room: int) -> None:
     packs = packed(items, range(len(items)), Size(most, room))
@@ -314,6 +315,7 @@ def test_replies_by_number(text: str, found: dict[int, object]) -> None:
     assert replies(text, 2) == found
 
 
+@settings(deadline=None)
 @given(st.text(alphabet='{}[]":,12ab \n\\.', max_size=60))
 def test_any_reply_is_read_or_not(text: str) -> None:
     assert all(n in (1, 2) for n in replies(text, 2))

@@ -374,6 +374,7 @@ def test_a_type_is_its_name(text: str) -> None:
     assert AnswerType.kept_as(AnswerType(kind).kept).wanted == kind
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_other_text_is_refused_in_words(text: str) -> None:
     try:
@@ -390,6 +391,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_what_fits_is_left_as_it_is(value: object) -> None:
     for schema in ({}, {"type": ["object", "array", "string", "number", "boolean", "null"]}):

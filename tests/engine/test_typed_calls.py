@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unspool import RLM, Run
@@ -239,6 +239,7 @@ TYPES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_reply_that_fits_a_type_is_made_and_stays_what_it_is(data: st.DataObject) -> None:
     kind = data.draw(TYPES)
