@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -212,6 +213,25 @@ async def test_a_zygote_that_dies_is_started_again(kind: str) -> None:
         result = await repl.execute("context, 'x' in globals()", seconds=20)
         assert result.output == "('kept context', False)\n"
         assert any("began anew" in note and "x" in note for note in result.notes)
+    finally:
+        await sandbox.close()
+
+
+@pytest.mark.parametrize("kind", ["process", "none"])
+async def test_what_waits_ready_may_be_killed(kind: str) -> None:
+    """The system may kill any process for want of memory: who opens a REPL does not notice."""
+    sandbox = ProcessSandbox(kind)
+    try:
+        await (await sandbox.open(ReplSpec("warm"), on_call)).close()
+        for most in (99, 3):  # all of them but the first, that the others descend from; then a few
+            zygote = _launch.zygote(sandbox.kind)
+            assert zygote.pid is not None
+            assert await settled(lambda of=zygote.pid: len(below(of)) > 3)  # type: ignore[misc]
+            for pid in sorted(below(zygote.pid), reverse=True)[:most]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            repl = await sandbox.open(ReplSpec("there"), on_call)
+            assert (await repl.execute("context", seconds=20)).output == "'there'\n"
     finally:
         await sandbox.close()
 

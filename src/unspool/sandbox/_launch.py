@@ -56,6 +56,11 @@ class Kind:
     namespaces: bool = True
 
 
+class Died(SandboxUnavailable):
+    """Processes that a REPL was to be made of have ended, before anything ran in them: killed from outside,
+    such as for want of memory. Others may live."""
+
+
 class Zygote:
     """The host's end of one zygote."""
 
@@ -115,9 +120,11 @@ class Zygote:
         try:
             socket.send_fds(self._control, [json.dumps(request).encode()], fds)
         except OSError as error:
-            raise SandboxUnavailable(
-                f"the sandbox cannot start: {self.failure() or error}; {ADVICE}"
-            ) from None
+            why = f"the sandbox cannot start: {self.failure() or error}; {ADVICE}"
+            if self.hello.get("error"):
+                raise SandboxUnavailable(why) from None
+            self._failure = self._failure or f"it does not take requests: {error}"  # another one is started
+            raise Died(why) from None
 
     def close(self) -> None:
         """Lets it end; its nodes end with it."""

@@ -17,7 +17,7 @@ from typing import Protocol
 from ..errors import ContextError, SandboxUnavailable
 from ._channel import FrameChannel, PacketChannel
 from ._handover import Handed
-from ._launch import ADVICE, Zygote
+from ._launch import ADVICE, Died, Zygote
 from .protocol import ReplSpec
 from .worker import Frame, FrameReader, ProtocolError, Screen, pack
 from .zygote import Request
@@ -82,7 +82,8 @@ class NodeProcesses:
             if isinstance(error, TimeoutError):
                 raise SandboxUnavailable(f"the sandbox did not start within {OPEN_SECONDS:.0f} s") from None
             if isinstance(error, _Lost):
-                raise SandboxUnavailable(await _why(zygote, str(error))) from None
+                why = await _why(zygote, str(error))
+                raise (SandboxUnavailable if zygote.hello.get("error") else Died)(why) from None
             raise
         if frame.kind != "ready":
             await self.close()

@@ -41,6 +41,7 @@ __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
 _LEAST_MEMORY = 64 << 20
 _SMALL = 4 << 20  # bytes
+TRIES = 5  # to open a REPL: of the processes that wait ready, all may have been killed
 MAX_CLOSING = 16  # REPLs that close at once before another one is opened
 _AS_BEFORE = "everything is as it was before this cell"
 
@@ -157,9 +158,14 @@ class ProcessRepl:
             "length": handed.length,
             "files": self._spec.files,
         }
-        node = NodeProcesses()
-        zygote = _launch.zygote(self._sandbox.kind)
-        await node.open(zygote, self._spec, handed, request)
+        for left in reversed(range(TRIES)):
+            node = NodeProcesses()
+            try:
+                await node.open(_launch.zygote(self._sandbox.kind), self._spec, handed, request)
+                break
+            except _launch.Died:  # what was ready has been killed in its sleep: nothing has run yet
+                if not left:
+                    raise
         self._node = node
         self._fresh = True
         # What is small can be handed over again: with hundreds of nodes, descriptors are dear. What the
