@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -67,8 +66,9 @@ def test_a_run_is_followed_to_its_end(going: tuple[Cli, Held, subprocess.Popen[b
     cli, held, run = going
     watching = start(cli, *cli.command("watch", "last", "--runs", "kept"))
     assert watching.stderr is not None
-    first = watching.stderr.readline().decode()
-    assert "model: openai:test-model" in first
+    first = [watching.stderr.readline().decode() for _ in range(3)]
+    assert first[0].startswith("run: ")
+    assert first[1:] == ["question: What?\n", "model: openai:test-model\n"]
     assert b"turn 1: 1 line of code" in watching.stderr.readline()
     shown = cli.run(cli.command("runs", "show", "last", "--runs", "kept")).stdout.decode()
     assert "running for " in shown
@@ -111,10 +111,8 @@ def test_ctrl_c_leaves_the_run_alone(going: tuple[Cli, Held, subprocess.Popen[by
 def test_a_run_that_has_ended_is_told_at_once(make_cli: MakeCli, tmp_path: Path) -> None:
     stories.with_children(tmp_path / "kept")
     cli = make_cli(["unused"])
-    before = time.monotonic()
     code, sent = on_terminal(cli, cli.command("watch", "last", "--runs", "kept"), columns=40)
     assert code == 0
-    assert time.monotonic() - before < 20
     assert sent.rstrip().endswith('{"spam": 400}')
     assert "child 0.2: answered" in sent
     done = cli.run(cli.command("watch", "nothing", "--runs", "kept"))

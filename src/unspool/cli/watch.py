@@ -7,6 +7,7 @@ leaving it leaves the run as it is.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ import typer
 from ..events import RunEnded, RunResumed, RunStarted
 from .exits import CANCELLED, FAILED, errors_as_exits
 from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
-from .terminal import Output, complain
+from .terminal import Output, complain, safe
 
 if TYPE_CHECKING:
     from ..journal import Journal
@@ -46,16 +47,18 @@ def watch(
 
         journal = Journal(runs)
         name = find_run(journal, run)
-        journal.path(name)  # says that there is none
-        display = make_display(quiet=quiet, show_code=show_code)
-        try:
-            story = follow(journal, name, display)
-        except KeyboardInterrupt:
-            display.close()
-            complain("no longer watched; the run itself goes on")
-            raise typer.Exit(CANCELLED) from None
-        finally:
-            display.close()
+        asked = [event for event in journal.read(name)[:1] if isinstance(event, RunStarted)]
+        with contextlib.ExitStack() as shown:
+            try:
+                for event in asked if not quiet else ():
+                    Output(sys.stderr).line(safe(f"run: {name}\nquestion: {event.query.strip()}"))
+                display = make_display(quiet=quiet, show_code=show_code)
+                shown.callback(display.close)
+                story = follow(journal, name, display)
+            except KeyboardInterrupt:
+                shown.close()
+                complain("no longer watched; the run itself goes on")
+                raise typer.Exit(CANCELLED) from None
         if story.ended is None:
             complain(f"the process of the run {name} has gone")
             Output(sys.stderr).line(to_go_on(name, runs, None))
