@@ -32,6 +32,7 @@ from .text import LazyText, sized
 
 SHOWN = 200  # lines of a tree
 _FEW = 12  # files of a folder that a tree names
+_HINT = "; .texts() goes through (path, text) of the text files alone"
 
 
 def of_kind(kind: str, name: str, octets: Octets) -> object:
@@ -96,7 +97,7 @@ class Files(Mapping[str, object]):
             octets = self._octets(path)
             entry = (self._source, self._numbers[path]) if path in self._numbers else None
             made = of_kind(kind_by_name(path), path, octets)
-            self._made[path] = made or LazyText(Blocks(Plain(octets)), path, entry=entry)
+            self._made[path] = made or LazyText(Blocks(Plain(octets, _HINT)), path, entry=entry)
         return self._made[path]
 
     def _missing(self, path: object) -> str:

@@ -74,19 +74,19 @@ def kind_of(head: bytes) -> str:
     return "text"
 
 
-def not_text(name: str, kind: str) -> Unreadable:
-    return Unreadable(f"{name} {_NOT_TEXT[kind]}")
+def not_text(name: str, kind: str, hint: str = "") -> Unreadable:
+    return Unreadable(f"{name} {_NOT_TEXT[kind]}{hint}")
 
 
 class Plain:
     """The bytes of a text file: looked at on first use, unpacked where they are packed.
 
-    Raises :class:`Unreadable` where they are no text.
+    Raises :class:`Unreadable` where they are no text; ``hint`` is said with it.
     """
 
-    def __init__(self, octets: Octets, *, checked: bool = True) -> None:
+    def __init__(self, octets: Octets, hint: str = "") -> None:
         self.name = octets.name
-        self._octets, self._checked = octets, checked
+        self._octets, self._hint = octets, hint
         self._inner: Octets | None = None
         self._lock = threading.RLock()
 
@@ -103,8 +103,8 @@ class Plain:
         if (form := packing(head)) is not None:
             octets = Packed(octets, form)
             head = octets.read(0, HEAD)
-        if self._checked and (kind := kind_of(head)) != "text":
-            raise not_text(self.name, kind)
+        if (kind := kind_of(head)) != "text":
+            raise not_text(self.name, kind, self._hint)
         return octets
 
     @property

@@ -142,7 +142,9 @@ class LazyTable:
         return f"<table {self._name}: .head(), .table() is the DataFrame, .table(columns=[…]), .arrow()>"
 
     def __unspool_text__(self) -> str:
-        raise TypeError(f"{self._name} is a table: pass text made of it, e.g. context.head().to_csv()")
+        raise TypeError(
+            f"{self._name} is a table in a file: .table() is the DataFrame; for text, .head().to_csv()"
+        )
 
 
 class _Arrow:

@@ -27,6 +27,8 @@ GLANCE = 8 << 20  # bytes of traces that a description is made of
 Plain_ = tuple[str, str, str, Sequence[tuple[str, int]], int, int, int, str]
 """kind, source, name, (path, size) of its files, first and last byte, number of the first line, a note."""
 
+LARGE_ARCHIVE = 200 << 20  # bytes of a tar: to list it takes a pass over all of it
+LARGE_DATABASE = 256 << 20  # bytes: it has to be copied first
 _HOW = {
     ".json": "json.loads(str(context)) parses it, json.load(context.open()) where it is large",
     ".jsonl": "json.loads(line) for each of context.lines(), or context.table(), a DataFrame",
@@ -103,13 +105,14 @@ def look(plain: Plain_, label: str, head: int, tail: int) -> tuple[str, str]:
     from .tables import Database, LazyTable
 
     if isinstance(value, Files):
-        return kind, _describe_files(value, label, head + tail)
+        slow = kind == "archive" and entries[0][1] > LARGE_ARCHIVE and not name.lower().endswith(".zip")
+        return kind, _describe_files(value, label, head + tail, listed=not slow)
     if isinstance(value, Traces):
         return kind, _describe_traces(value, label, head + tail)
     if isinstance(value, LazyTable):
         return kind, _describe_table(value, label, head + tail)
     if isinstance(value, Database):
-        return kind, _describe_database(value, label, head + tail)
+        return kind, _describe_database(value, label, head + tail, read=entries[0][1] <= LARGE_DATABASE)
     text = _describe_text(cast(LazyText, value), label, head, tail)
     if start or stop >= 0:
         whole = f", the text of {name}"
@@ -168,20 +171,28 @@ def _notes_on(text: LazyText, first: str, label: str) -> str:
     return notes
 
 
-def _describe_files(files: Files, label: str, room: int) -> str:
-    if not len(files):
-        raise Unreadable(f"{files.name} has no files in it that could be read")
-    tree = files.tree(2)
-    most = max(600, 2 * room)
+def _shown_tree(files: Files, label: str, most: int) -> str:
+    tree: str = files.tree(2)
     if len(tree) > most:
         tree = files.tree(1)
     if len(tree) > most:
         tree = tree[: tree.rfind("\n", 0, most)] + f"\n… more: print({label}.tree(3, 'folder'))"
-    first = next(iter(files))
+    return tree
+
+
+def _describe_files(files: Files, label: str, room: int, *, listed: bool) -> str:
+    """``listed`` False: to know the names takes a pass over all of it, which code may do when it wants to."""
+    if listed and not len(files):
+        raise Unreadable(f"{files.name} has no files in it that could be read")
+    tree = "(a large archive: not listed yet)"
+    if listed:
+        tree = _shown_tree(files, label, max(600, 2 * room))
+    first = next(iter(files)) if listed else "path"
     note = f" {files.note}." if files.note else ""
     return (
         f"`{label}` is Files, a read-only mapping of path to what is in each file: a LazyText, which acts as "
         f"a str ({label}[{first!r}], [a:b], .line(n), .lines(), find), a table or a database. "
+        f"{label}.texts() goes through (path, text) of the text files. "
         f"{label}.grep(pattern, glob='**/*.py', limit=50) gives 'path:line: text'; {label}.glob('*.py') "
         f"paths; {label}.tree(depth, folder), {label}.size(path). Binary files are listed, and cannot be "
         f"read.{note}\n"
@@ -214,9 +225,9 @@ def _describe_table(table: LazyTable, label: str, room: int) -> str:
     )
 
 
-def _describe_database(database: Database, label: str, room: int) -> str:
-    named = []
-    for table, columns in database.tables().items():
+def _describe_database(database: Database, label: str, room: int, *, read: bool) -> str:
+    named = [] if read else ["(a large database: not looked at yet)"]
+    for table, columns in database.tables().items() if read else ():
         ((rows,),) = database.execute(f'SELECT count(*) FROM "{table.replace(chr(34), chr(34) * 2)}"')
         named.append(f"{table} ({rows:,} rows): {', '.join(columns)}")
     return (

@@ -1109,6 +1109,8 @@ class Listing(str):
 
 
 def _size(value: object) -> str:
+    if hasattr(type(value), "__unspool_text__"):  # to count it could take a pass over a large file
+        return short(value, 200)
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return " × ".join(map(str, shape))
