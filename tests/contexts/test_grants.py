@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ from unspool.contexts.grants import OPEN, Grants, open_entry
 from unspool.contexts.sources import Entry, Source, source_of, sources_in, with_sources
 from unspool.errors import ContextError, HostCallError
 from unspool.sandbox.protocol import HostCall
-from unspool.sandbox.worker import Reference
+from unspool.sandbox.worker import ProtocolError, Reference, unpack
 
 
 @pytest.fixture
@@ -243,3 +244,30 @@ def test_the_sandbox_is_told_no_path_of_the_host(folder: Path) -> None:
     source = with_sources(folder / "a.txt")
     assert isinstance(source, Source)
     assert str(folder) not in repr(source.plain())
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        [],
+        ["id", 0, 0, 1],
+        ["id", 0, 0, 1, 1, 1],
+        ["id", True, 0, 1, 1],
+        ["id", 0, -2, 1, 1],
+        ["id", 0, 0, 1 << 62, 1],
+        ["id", 0.0, 0, 1, 1],
+        ["x" * 65, 0, 0, 1, 1],
+        [{"s": 0}, 0, 0, 1, 1],
+        "id",
+        None,
+    ],
+)
+def test_a_reference_in_a_frame_is_hostile_until_checked(forged: object) -> None:
+    header = json.dumps({"t": "call", "v": [{"r": forged}], "s": []}).encode()
+    with pytest.raises(ProtocolError):
+        unpack(header, memoryview(b""))
+
+
+def test_a_reference_that_is_well_formed_arrives() -> None:
+    header = json.dumps({"t": "call", "v": [{"r": ["id", -1, 0, -1, 1]}], "s": []}).encode()
+    assert unpack(header, memoryview(b"")).values == [Reference("id", -1, 0, -1, 1)]
