@@ -260,6 +260,23 @@ def test_branches_are_all_there(export: Export, tmp_path: Path) -> None:
     assert "## Node 0@3.1" in export(tmp_path, "--md", "-")[1]
 
 
+def test_the_spans_of_a_run_can_be_asked_about(export: Export, kept: Path, tmp_path: Path) -> None:
+    from unspool import RLM
+    from unspool.testing import ScriptedModel
+
+    file = tmp_path / "run.otlp.jsonl"
+    assert export(kept / "one", "--otel", str(file))[0] == 0
+    code = (
+        "print(context.overview())\n"
+        "failed = context.search(status='error', name='chat')\n"
+        "tree = context.trace(failed[0]['trace'])\n"
+        "submit([len(context), len(failed), 'execute_tool python' in str(tree)])"
+    )
+    run = RLM(ScriptedModel([f"```python\n{code}\n```"] * 3), runs=False).run("What failed?", file)
+    spans = json.loads(file.read_text())["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert run.answer == [len(spans), 1, True], run.trace.turns[-1]
+
+
 def test_a_long_run_is_exported_whole(export: Export, tmp_path: Path) -> None:
     stories.long(tmp_path / "kept", 5000)
     code, out, _ = export(tmp_path / "kept", "--html", "-")
