@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from unspool.answers import AnswerType
 from unspool.errors import HostCallError
 from unspool.schema import Schema
 
@@ -88,3 +89,24 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=8))
 def test_an_empty_schema_takes_any_value(value: object) -> None:
     assert Schema({}).check(value) == value
+
+
+@pytest.mark.parametrize("kind", ["anyOf", "oneOf", "allOf"])
+@pytest.mark.parametrize("cyclic", [True, False])
+def test_a_schema_that_would_take_for_ever_is_refused_at_once(kind: str, cyclic: bool) -> None:
+    """Two references to the next part in each part: 2 ** 60 ways. A model or a client may write such a thing."""
+    parts: dict[str, object] = {
+        f"p{n}": {kind: [{"$ref": f"#/$defs/p{0 if cyclic else n + 1}"}] * 2} for n in range(60)
+    }
+    schema = Schema({"$ref": "#/$defs/p0", "$defs": {**parts, "p60": {"type": "string"}}})
+    with pytest.raises(ValueError, match="combines too many parts"):
+        schema.check(1)
+    with pytest.raises(ValueError, match="combines too many parts"):
+        AnswerType(schema.json).check([1, 2])
+
+
+def test_one_schema_checks_any_number_of_values() -> None:
+    schema = Schema({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}})
+    for _ in range(50):
+        assert schema.fits(schema.json, [1, None] * 500)
+    assert schema.check([1, None] * 20_000)

@@ -28,7 +28,9 @@ _WORDS = {"true": True, "false": False}
 
 def fit(schema: Mapping[str, object], value: object) -> object:
     """The value, nearer to the schema."""
-    return _Fitting(Schema(schema)).value(schema, value, 0)
+    whole = Schema(schema)
+    whole.begin(value)
+    return _Fitting(whole).value(schema, value, 0)
 
 
 class _Fitting:
@@ -36,14 +38,16 @@ class _Fitting:
         self._whole = schema
 
     def value(self, schema: object, value: object, depth: int) -> object:
+        self._whole.step()
         value = _as_json(value)
         if not isinstance(schema, Mapping) or depth > 64:
             return self._nested({}, value, depth)
         if "$ref" in schema:
             try:
-                return self.value(self._whole.target(schema["$ref"]), value, depth + 1)
+                target = self._whole.target(schema["$ref"])
             except ValueError:  # it leads nowhere: the check says so
                 return value
+            return self.value(target, value, depth + 1)
         options = schema.get("anyOf") or schema.get("oneOf")
         if isinstance(options, list):
             return self._first(options, value, depth)
@@ -53,11 +57,11 @@ class _Fitting:
     def _first(self, options: list[object], value: object, depth: int) -> object:
         """As the first option that takes it as it is, else the first that takes it when it is fitted."""
         plain = self._nested({}, value, depth)
-        if any(self._whole.fits(option, plain) for option in options):
+        if any(self._whole.takes(option, plain) for option in options):
             return plain
         fitted = (self.value(option, value, depth + 1) for option in options)
         return next(
-            (each for each, o in zip(fitted, options, strict=True) if self._whole.fits(o, each)), plain
+            (each for each, o in zip(fitted, options, strict=True) if self._whole.takes(o, each)), plain
         )
 
     def _nested(self, schema: Mapping[str, object], value: object, depth: int) -> object:

@@ -26,6 +26,7 @@ from .errors import HostCallError
 
 _FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _STARTS = 20  # places in a reply where JSON is looked for
+STEPS, STEPS_EACH = 20_000, 50  # that a check may take: at least, and more for each value that is in a value
 _DEPTH = 64  # nesting of schema and value, references included
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": dict,
@@ -81,6 +82,7 @@ class Schema:
     def __init__(self, schema: Mapping[str, object]) -> None:
         _check_types(schema)
         self.json = dict(schema)
+        self._left = STEPS
 
     @classmethod
     def of(cls, value: object) -> Schema | None:
@@ -98,13 +100,29 @@ class Schema:
 
     def check(self, value: object) -> object:
         """The value, or ``ValueError`` that names the first part that does not fit."""
+        self.begin(value)
         for where, what in self._misfits(self.json, value, "", _DEPTH):
             raise ValueError(f"{where or 'the value'}: {what}")
         return value
 
     def fits(self, part: object, value: object) -> bool:
         """Whether a value fits a part of this schema."""
+        self.begin(value)
+        return self.takes(part, value)
+
+    def takes(self, part: object, value: object) -> bool:
+        """The same within the steps that :meth:`begin` gave."""
         return next(self._misfits(part, value, "", _DEPTH), None) is None
+
+    def begin(self, value: object) -> None:
+        """Gives steps for this value: references that combine references would take more than time has."""
+        self._left = STEPS + STEPS_EACH * _size(value)
+
+    def step(self) -> None:
+        """One part of the schema is held against one value. Raises ``ValueError`` where it is one too many."""
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError("the schema combines too many parts to be checked")
 
     def parse(self, text: str) -> object:
         """The value of a reply: JSON alone, in a fence or behind some words; text where text is wanted."""
@@ -132,6 +150,7 @@ class Schema:
         return value[VALUE] if wrapped and not self.fits(self.json, value) else value  # type: ignore[index]
 
     def _misfits(self, schema: object, value: object, where: str, depth: int) -> Iterator[tuple[str, str]]:
+        self.step()
         if schema is True or not isinstance(schema, Mapping):
             if schema is False:
                 yield where, "no value is allowed here"
@@ -239,6 +258,19 @@ def _no_json(text: str) -> str:
     except ValueError as error:
         return f"no JSON: {error}"
     return "no JSON"
+
+
+def _size(value: object) -> int:
+    """The values in a value, itself included."""
+    count, rest = 0, [value]
+    while rest:
+        count += 1
+        last = rest.pop()
+        if isinstance(last, Mapping):
+            rest.extend(last.values())
+        elif isinstance(last, list | tuple):
+            rest.extend(last)
+    return count
 
 
 def _short(value: object) -> str:
