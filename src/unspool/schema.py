@@ -115,7 +115,7 @@ class Schema:
         return next(self._misfits(part, value, "", _DEPTH), None) is None
 
     def begin(self, value: object) -> None:
-        """Gives steps for this value: references that combine references would take more than time has."""
+        """Gives steps for this value: references that combine references would take for ever."""
         self._left = STEPS + STEPS_EACH * _size(value)
 
     def step(self) -> None:
