@@ -119,7 +119,7 @@ class Schema:
         self._left = STEPS + STEPS_EACH * _size(value)
 
     def step(self) -> None:
-        """One part of the schema is held against one value. Raises ``ValueError`` where it is one too many."""
+        """A part of the schema is held against a value. Raises ``ValueError`` where it is one too many."""
         self._left -= 1
         if self._left < 0:
             raise ValueError("the schema combines too many parts to be checked")
