@@ -218,6 +218,28 @@ async def test_a_zygote_that_dies_is_started_again(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["process", "none"])
+async def test_a_repl_that_is_killed_from_outside_is_told_so_and_begins_anew(kind: str) -> None:
+    sandbox = ProcessSandbox(kind)
+    try:
+        repl = await sandbox.open(ReplSpec("kept"), on_call)
+        await repl.execute("x = 1", seconds=20)
+        running = asyncio.create_task(repl.execute("import time\ntime.sleep(60)", seconds=100))
+        await asyncio.sleep(0.5)
+        zygote = _launch.zygote(sandbox.kind)
+        assert zygote.pid is not None
+        for pid in sorted(below(zygote.pid), reverse=True):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        result = await running
+        assert result.outcome in ("restarted", "rolled_back")
+        assert any("killed" in note for note in result.notes)
+        assert not any("os._exit" in note for note in result.notes)
+        assert (await repl.execute("context", seconds=20)).output == "'kept'\n"
+    finally:
+        await sandbox.close()
+
+
+@pytest.mark.parametrize("kind", ["process", "none"])
 async def test_what_waits_ready_may_be_killed(kind: str) -> None:
     """The system may kill any process for want of memory: who opens a REPL does not notice."""
     sandbox = ProcessSandbox(kind)

@@ -25,6 +25,7 @@ from .zygote import Request
 OPEN_SECONDS = 60.0
 CLOSE_SECONDS = 5.0
 KEEPER_SECONDS = 2.0
+KEEPER_GONE = "the keeper is gone"
 _SMALL_FRAME = 4 << 20  # what a checkpoint may say
 
 
@@ -159,7 +160,7 @@ class NodeProcesses:
     def _on_packet(self, data: bytes) -> None:
         if not data:
             self._ended.set()
-            self._on_lost("the keeper is gone")
+            self._on_lost(KEEPER_GONE)
             return
         message = json.loads(data)
         if self.listener is not None:

@@ -33,7 +33,7 @@ from . import _launch
 from ._cell import CellEnd, CellRun
 from ._handover import Handed, hand_over_async
 from ._memory import free_memory
-from ._processes import NodeProcesses
+from ._processes import KEEPER_GONE, NodeProcesses
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
 from .zygote import SCRATCH, Request
 
@@ -273,6 +273,10 @@ class ProcessRepl:
             return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt"
         if end.how == "lost" and end.reason.startswith(("the worker broke", "it could not")):
             return end.reason
+        if end.how == "lost" and end.reason == KEEPER_GONE:  # it never ends by what a cell does
+            return (
+                "all its processes were killed from outside, by the system for want of memory or by a person"
+            )
         return _status(end.status)
 
 
