@@ -157,7 +157,7 @@ def journal(rounds: int) -> list[Row]:
             root = ScriptedModel([cell(code)])
             sub = ScriptedModel(lambda _: "Nobody is named in it.", name="scripted:sub")
             RLM(root, sub_model=sub, runs=folder).run("q", text)
-            files = [path for path in Path(folder).rglob("*") if path.is_file()]
+            files = [path for path in Path(folder).rglob("*") if path.is_file() and path.name[0] != "."]
             values.append(sum(path.stat().st_size for path in files if "index" not in path.name) / 1e6)
             assert not any(text[:200_000] in path.read_text(errors="replace") for path in files)
             traffic = sum(map(size, root.requests)) + len(code)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from unspool import ContextError
 from unspool.contexts import describe, read_file
+from unspool.contexts.identity import context_hash
+from unspool.types import TextPart
 
 ROOM = 900 + 700  # head and tail, and the words around them
 
@@ -105,3 +107,20 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
     path.chmod(0)
     with pytest.raises(ContextError, match="permission"):
         read_file(path)
+
+
+def test_a_large_text_is_known_by_its_content() -> None:
+    """It is hashed in blocks, by several threads."""
+    text = "a line of it\n" * (40_000_000 // 13)
+    known = context_hash(text)
+    assert context_hash(text[:9_000_000] + text[9_000_000:]) == known
+    for at in (0, 8 << 20, (16 << 20) - 1, len(text) - 1):
+        assert context_hash(text[:at] + "é" + text[at + 1 :]) != known
+    assert context_hash(text + "\n") != known
+
+
+def test_the_lines_of_a_very_large_text_are_told_roughly() -> None:
+    text = "0123456\n" * 3_000_000
+    assert "24,000,000 characters, about 3,000,000 lines" in describe(text)
+    part = TextPart("x" + text, 1, 80_000)
+    assert describe(part) == describe(text[:80_000])

@@ -17,6 +17,7 @@ import datetime
 import decimal
 import enum
 import hashlib
+import os
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -28,6 +29,8 @@ from .table_bytes import table_parts
 
 _LONG = 4_096  # bits; Python writes no integer of more than some thousand digits
 _PART = 1 << 18  # characters of a text that are encoded at a time; more of them fill fresh memory each time
+_LARGE = 32 << 20  # characters from which a text is hashed in blocks
+_BLOCK = 8 << 20
 _PLAIN = (int, float, complex, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
 
 
@@ -75,9 +78,22 @@ def _hash(value: object, depth: int) -> bytes:
 
 
 def _text(text: str) -> bytes:
+    if len(text) < _LARGE:
+        return _characters(text, 0, len(text))
+    from concurrent.futures import ThreadPoolExecutor
+
+    # Of a large one, the blocks each for itself: on as many processors as there are.
+    starts = range(0, len(text), _BLOCK)
+    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as threads:
+        blocks = threads.map(lambda start: _characters(text, start, start + _BLOCK), starts)
+        return _digest("large text", blocks)
+
+
+def _characters(text: str, start: int, end: int) -> bytes:
     digest = hashlib.sha256(b"text\0")
-    for start in range(0, len(text), _PART):  # a copy of a large text is never made
-        digest.update(text[start : start + _PART].encode("utf-8", "surrogatepass"))
+    for at in range(start, min(end, len(text)), _PART):  # a copy of a large text is never made
+        part = text[at : min(at + _PART, end)]
+        digest.update(part.encode("utf-8", "surrogatepass"))
     return digest.digest()
 
 
