@@ -15,9 +15,11 @@ position stays what it is.
 from __future__ import annotations
 
 import codecs
+import itertools
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from .octets import Octets
@@ -33,6 +35,29 @@ _ASCII_LIKE = frozenset(
     for name in ("ascii", "latin-1", "cp1250", "cp1251", "cp1252", "iso8859-2", "iso8859-5", "iso8859-7",
                  "iso8859-9", "iso8859-15", "koi8-r", "koi8-u", "cp437", "cp850", "mac-roman")
 )  # fmt: skip
+
+
+class Recent:
+    """The blocks that were read last, of all texts together: thousands of texts must not each hold one."""
+
+    def __init__(self, most: int = 8) -> None:
+        self._most = most
+        self._blocks: OrderedDict[tuple[int, int], bytes | str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[int, int]) -> bytes | str | None:
+        return self._blocks.get(key)
+
+    def keep(self, key: tuple[int, int], block: bytes | str) -> None:
+        with self._lock:
+            self._blocks[key] = block
+            self._blocks.move_to_end(key)
+            while len(self._blocks) > self._most:
+                self._blocks.popitem(last=False)
+
+
+_RECENT = Recent()
+_numbers = itertools.count()
 
 
 def encoding_of(head: bytes) -> tuple[str, int]:
@@ -75,8 +100,7 @@ class Blocks:
         self._chars = array("Q")
         self._lines = array("Q")  # newlines before it
         self.complete = False
-        self._last: tuple[int, str] = (-1, "")  # the block that was decoded last
-        self._raw: tuple[int, bytes] = (-1, b"")
+        self._number = next(_numbers)
         self._lock = threading.RLock()
 
     # Encoding
@@ -146,11 +170,11 @@ class Blocks:
             number = len(self._starts) - 1
             if not self._wide and data.isascii():
                 chars, lines = len(data), data.count(b"\n")
-                self._raw = number, data
+                _RECENT.keep((self._number, number), data)
             else:
                 text = self.decode(data)
                 chars, lines = len(text), text.count("\n")
-                self._last = number, text
+                _RECENT.keep((self._number, number), text)
             self._starts.append(start + len(data))
             self._chars.append(self._chars[-1] + chars)
             self._lines.append(self._lines[-1] + lines)
@@ -184,17 +208,13 @@ class Blocks:
         return self._starts[block + 1] - self._starts[block] == self._chars[block + 1] - self._chars[block]
 
     def text(self, block: int) -> str:
-        with self._lock:
-            if self._last[0] == block:
-                return self._last[1]
-            if self._raw[0] == block:
-                data = self._raw[1]
-            else:
-                start = self._starts[block]
-                data = self.octets.read(start, self._starts[block + 1] - start)
-            text = self.decode(data)
-            self._last = block, text
-            return text
+        known = _RECENT.get((self._number, block))
+        if isinstance(known, str):
+            return known
+        start = self._starts[block]
+        text = self.decode(known or self.octets.read(start, self._starts[block + 1] - start))
+        _RECENT.keep((self._number, block), text)
+        return text
 
     def _block_of_char(self, char: int) -> int:
         self.until(char)
