@@ -60,8 +60,8 @@ class _Race:
                 await self._wait()
             await self._stop()
         except BaseException as error:
-            self._take_ended()
-            await self._give_up()
+            self._take_ended(quietly=True)
+            await self._give_up(quietly=True)
             if isinstance(error, asyncio.CancelledError):
                 self._leave()
             raise
@@ -124,10 +124,13 @@ class _Race:
         await asyncio.wait(self._going, return_when=asyncio.FIRST_COMPLETED)
         self._take_ended()
 
-    def _take_ended(self) -> None:
+    def _take_ended(self, *, quietly: bool = False) -> None:
+        """``quietly``: of those that ended by an error, nothing more is said."""
         over = [task for task in self._going if task.done()]
         for task in sorted(over, key=lambda task: self._going[task].number):
-            self._ended(self._going.pop(task).number, task.result())
+            branch = self._going.pop(task)
+            if not quietly or not (task.cancelled() or task.exception()):
+                self._ended(branch.number, task.result())
 
     def _ended(self, number: int, outcome: Outcome) -> None:
         self._outcomes[number] = outcome
@@ -152,7 +155,7 @@ class _Race:
         self._stopped = sorted(branch.number for branch in self._going.values())
         await self._give_up()
 
-    async def _give_up(self) -> None:
+    async def _give_up(self, *, quietly: bool = False) -> None:
         going, self._going = self._going, {}
         for task, branch in going.items():
             branch.decided = bool(self._stopped)
@@ -160,7 +163,7 @@ class _Race:
         if going:
             await asyncio.wait(going)
         for task in going:
-            if not task.cancelled() and (error := task.exception()) is not None:
+            if not task.cancelled() and (error := task.exception()) is not None and not quietly:
                 raise error
 
     def _decide(self) -> Outcome:

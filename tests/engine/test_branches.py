@@ -5,12 +5,23 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from unspool import RLM, Budget, ConfigError, ModelError, ModelReply, ModelRequest, Run
 from unspool.agreement import MOST, Tally, normalised
-from unspool.events import BranchesDecided, Event, ModelReplied, NodeEnded, RunEnded, RunStarted, TurnStarted
+from unspool.errors import Divergence
+from unspool.events import (
+    BranchesDecided,
+    CellEnded,
+    Event,
+    ModelReplied,
+    NodeEnded,
+    RunEnded,
+    RunStarted,
+    TurnStarted,
+)
 from unspool.models.settings import ModelSettings
 from unspool.testing import MemoryStore, ScriptedModel
 
@@ -351,6 +362,24 @@ def test_a_run_that_was_killed_anywhere_goes_on_and_pays_for_nothing_twice() -> 
         assert again.branches[0].trace.turns[0].text == SCRIPT[0]
         first = [e for e in part.read(whole.id) if isinstance(e, TurnStarted) and e.node == "0@2"]
         assert [e.turn for e in first] == sorted({e.turn for e in first}), cut
+
+
+def test_a_branch_that_does_not_do_again_what_it_did_stops_the_resumed_run() -> None:
+    store = MemoryStore()
+    whole = engine(Sampled(answers(1, 2, 3)), store).run("q", "abc", branches=3)
+    part = MemoryStore()
+    part.open(whole.id)
+    events = [e for e in store.read(whole.id) if not isinstance(e, NodeEnded | BranchesDecided | RunEnded)]
+    for event in events:
+        if isinstance(event, CellEnded) and event.node != "0" and event.turn == 1:
+            event = replace(event, output="something else\n")
+        part.append(whole.id, event)
+    model = Sampled(answers(1, 2, 3))
+    with pytest.raises(Divergence, match="node 0@"):
+        engine(model, part).resume(whole.id, "abc")
+    assert not model.requests
+    again = engine(Sampled(answers(1, 2, 3)), part).resume(whole.id, "abc", diverged="continue")
+    assert again.answer == 1
 
 
 def test_a_resumed_run_needs_its_function_again() -> None:
