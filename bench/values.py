@@ -66,7 +66,8 @@ def rows(rounds: int, size: int) -> list[Row]:
     cells = size // 8
     numbers = numpy.arange(cells, dtype="float64")
     columns = {f"c{i}": numbers[i * (cells // 8) : (i + 1) * (cells // 8)] for i in range(8)}
-    texts = [f"row {i} of a table with words in it" for i in range(size // 40)]
+    some = pyarrow.array([f"row {i} of a table with words in it" for i in range(100_000)])
+    texts = pyarrow.table({"t": pyarrow.chunked_array([some] * (size // 4_000_000))}).to_pandas()
     few = cells // 8
     name = f"{size / 1e9:.2g} GB"
     values = (
@@ -74,7 +75,7 @@ def rows(rounds: int, size: int) -> list[Row]:
         (f"pandas frame of numbers, {name}", pandas.DataFrame(columns), "float(context['c7'].iloc[-1])", 1.2),
         (f"polars frame of numbers, {name}", polars.DataFrame(columns), "context['c7'][-1]", 1.5),
         (f"Arrow table of numbers, {name}", pyarrow.table(columns), "context['c7'][-1]", 1.2),
-        (f"pandas frame of texts, {name}", pandas.DataFrame({"t": texts}), "context['t'].iloc[-1]", 1.5),
+        (f"pandas frame of texts, {name}", texts, "context['t'].iloc[-1]", 1.5),
         (f"dict of nine texts, {name}", dict(enumerate(["x" * (size // 10)] * 9)), "context[8][-1]", 1.5),
         (f"list of numbers, {few:,} items", list(range(few)), "context[-1]", 5.0),
     )  # fmt: skip

@@ -24,7 +24,9 @@ from .contexts.identity import context_hash
 from .contexts.looking import looked
 from .contexts.sources import sources_in
 from .errors import ConfigError, ContextError, HostCallError
+from .images import Image
 from .past import PastCell
+from .reach import dataframes
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Outcome, Place, Scope, Task
@@ -136,6 +138,8 @@ class Children:
         raise HostCallError("ValueError", "rlm_query: this is no part of the context")
 
     async def _child(self, query: str, context: object, schema: object) -> object:
+        if dataframes.holds(context):
+            context = await asyncio.to_thread(_with_tables, context)
         if context is None and (words := speaks_of_a_text(query)):
             self._note(
                 f"rlm_query: the query speaks of a text ({words!r}) and gives none. A child sees its query "
@@ -148,6 +152,15 @@ class Children:
                     "ValueError",
                     "rlm_query: no depth is left, so a sub-call would answer, and that takes "
                     "text: give a slice, text[a:b], or use llm_query on pieces",
+                )
+            images = [context] if isinstance(context, Image) else context
+            if isinstance(images, list) and images and all(isinstance(each, Image) for each in images):
+                return await self._subs.query(query, None, schema, images)
+            if hasattr(context, "columns"):
+                raise HostCallError(
+                    "ValueError",
+                    "rlm_query: no depth is left, so a sub-call would answer, and that takes text: "
+                    "give the rows that matter, table.to_csv()",
                 )
             given = context.text if isinstance(context, TextPart) else context
             text = query if given is None else f"{query}\n\n{as_text(given)}"
@@ -225,3 +238,13 @@ def _why(outcome: Outcome) -> str:
     draft = repr(outcome.answer)
     cut = draft if len(draft) <= SHOWN_DRAFT else draft[:SHOWN_DRAFT] + " …"
     return f"{told}; its draft ({outcome.draft}): {cut}"
+
+
+def _with_tables(context: object) -> object:
+    """The told tables of a context as DataFrames again."""
+    try:
+        return dataframes.read_all(context)
+    except ValueError as error:
+        raise HostCallError(
+            "ValueError", f"rlm_query: {error}: give the rows, table.to_dict('records')"
+        ) from None

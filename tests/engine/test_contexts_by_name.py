@@ -109,6 +109,39 @@ def test_a_child_can_be_given_a_part_and_the_whole() -> None:
     assert run.answer == [100, ["logs", "n"]]
 
 
+def test_a_child_has_tables_as_tables() -> None:
+    def reply(messages: tuple[object, ...]) -> str:
+        return next(text for word, text in scripts.items() if word in str(messages[1]))
+
+    scripts = {
+        "table?": py(
+            "print(type(context).__name__)\nsubmit([type(context).__name__, context.name.isna().sum()])"
+        ),
+        "all?": py(
+            "print(1)\nsubmit([type(context['users']).__name__, context['logs'][:4], len(context['users'])])"
+        ),
+        "root?": py(
+            "print(1)\nsubmit([rlm_query('table?', users[users.id > 1]), rlm_query('all?', context)])"
+        ),
+    }
+    run = RLM(ScriptedModel(reply)).run("root?", Contexts(logs=LOGS, users=users()))  # type: ignore[arg-type]
+    assert run.answer == [["DataFrame", 1], ["DataFrame", "line", 3]]
+
+
+def test_where_no_depth_is_left_a_table_is_no_text() -> None:
+    code = "try:\n    rlm_query('q', users)\nexcept ValueError as e:\n    print(e)\nsubmit(1)"
+    run = RLM(ScriptedModel([py(code)]), max_depth=0).run("?", Contexts(users=users(), n=1))
+    assert "give the rows that matter, table.to_csv()" in run.trace.turns[0].cells[0].output
+
+
+def test_grep_says_that_it_does_not_search_a_table() -> None:
+    code = "print(grep('line 77$'))\ntry:\n    grep('Ann', users)\nexcept TypeError as e:\n    print(e)\nsubmit(1)"
+    run = RLM(ScriptedModel([py(code)])).run("?", Contexts(logs=LOGS, users=users()))
+    cell = run.trace.turns[0].cells[0]
+    assert "str.contains(pattern)" in cell.output
+    assert any("'users' is a table, which is not searched" in note for note in cell.notes)
+
+
 def test_a_child_with_the_same_question_over_a_table_is_no_crash() -> None:
     code = (
         "try:\n    rlm_query('root?', [1])\nexcept Exception as e:\n    print(type(e).__name__, str(e)[:40])"

@@ -263,6 +263,48 @@ def test_a_resumed_run_sends_no_image_again() -> None:
     assert again.resume(run.id, picture()).answer == "a cat"
 
 
+def test_a_child_is_given_an_image_and_where_no_depth_is_left_the_sub_model_is() -> None:
+    def reply(messages: tuple[Message, ...]) -> str:
+        return next(text for word, text in scripts.items() if word in messages[1].text)
+
+    scripts = {
+        "crop?": py("print(context.size)\nsubmit(context.size)"),
+        "root?": py("print(1)\nsubmit(rlm_query('crop?', context.crop((0, 0, 6, 5))))"),
+    }
+    assert RLM(ScriptedModel(reply)).run("root?", picture()).answer == (6, 5)
+    code = (
+        "print(rlm_query('crop?', context.crop((0, 0, 6, 5))), rlm_query('two?', [context] * 2))\nsubmit(1)"
+    )
+    run = RLM(ScriptedModel([py(code)]), sub_model=ScriptedModel(images_of), max_depth=0).run("?", picture())
+    assert run.trace.turns[0].cells[0].output == "png6x5 png40x30 png40x30\n"
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini"])
+async def test_other_dialects_have_image_parts_of_their_own(name: str) -> None:
+    from ..models.test_traffic import Replay
+
+    image = Image.of(picture())
+    coded = base64.b64encode(image.data).decode()
+    replay = Replay(body=b"{}")
+    server = await asyncio.start_server(replay.serve, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        model = RemoteModel(PROVIDERS[name], "tiny", key="key-0123456789abcdef", base_url=url)
+        with pytest.raises(ModelError):  # the reply is none
+            await model.complete(ModelRequest((Message("user", "What?", (image,)),)))
+        await model.close()
+    body = replay.sent[0].body
+    if name == "anthropic":
+        part = body["messages"][0]["content"][0]  # type: ignore[index]
+        assert part["type"] == "image"
+        assert part["source"] == {"type": "base64", "media_type": "image/png", "data": coded}
+    else:
+        part = body["contents"][0]["parts"][0]  # type: ignore[index]
+        (data,) = part.values()
+        assert coded in data.values()
+        assert "image/png" in data.values()
+
+
 # Answers
 
 

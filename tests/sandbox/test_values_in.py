@@ -26,10 +26,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from unspool import RLM
 from unspool.errors import ContextError
 from unspool.sandbox._handover import hand_over
 from unspool.sandbox.process import ProcessSandbox
 from unspool.sandbox.protocol import ReplSpec
+from unspool.testing import ScriptedModel
 
 from .conftest import Host, Opener
 
@@ -399,3 +401,22 @@ def test_nothing_is_imported_for_a_value_that_has_it_not() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "1\n[]\n", done
+
+
+@pytest.mark.parametrize("kind", ["text", "frame", "dict of texts", "array"])
+def test_the_prompt_stays_the_same_size(kind: str) -> None:
+    """1, 10 and 100 MB of each: what the root is sent does not grow, and a run works on all of it."""
+    sent = []
+    for megabytes in (1, 10, 100):
+        size = megabytes * 1_000_000
+        value: object = {
+            "text": lambda size=size: "x" * size,
+            "frame": lambda size=size: pandas.DataFrame({"a": numpy.ones(size // 8)}),
+            "dict of texts": lambda size=size: {str(i): "x" * (size // 4) for i in range(4)},
+            "array": lambda size=size: numpy.ones(size // 8),
+        }[kind]()
+        model = ScriptedModel(["```python\nprint(1)\nsubmit(len(context))\n```"])
+        run = RLM(model, runs=False).run("How much?", value)
+        assert run.answer == len(value)  # type: ignore[arg-type]
+        sent.append(sum(len(message.text) for message in model.requests[0].messages))
+    assert max(sent) - min(sent) < 100  # digits

@@ -1184,6 +1184,15 @@ def find_part(text: object, whole: object, last: tuple[int, int] = (0, 0)) -> tu
     return None
 
 
+def _with_tables(context: object) -> object:
+    """A context for a child, its DataFrames told so that they are DataFrames there, too."""
+    return cast(object, reach("dataframes").told(dict(context) if isinstance(context, Named) else context))
+
+
+def _is_table(value: object) -> bool:
+    return hasattr(value, "columns") and hasattr(value, "shape")
+
+
 class Functions:
     """The functions of the REPL contract. ``repl`` is where they live."""
 
@@ -1298,7 +1307,9 @@ class Functions:
         given = bind("rlm_query", usage, names, args, kwargs, positional=2)
         query = _one_prompt(given.get("query"), "rlm_query", "rlm_query_batched")
         schema, part = given.get("schema"), self._place(given.get("context"))
-        where: dict[str, object] = {"context": given.get("context")} if part is None else {"part": part}
+        where: dict[str, object] = (
+            {"context": _with_tables(given.get("context"))} if part is None else {"part": part}
+        )
         return _as_wanted(schema, self._call("rlm_query", query, **where, schema=_as_schema(schema)))
 
     def rlm_query_batched(self, *args: object, **kwargs: object) -> object:
@@ -1317,6 +1328,7 @@ class Functions:
         if not queries:
             return []
         schema, parts = given.get("schema"), [self._place(context) for context in contexts or ()]
+        contexts = None if contexts is None else [_with_tables(context) for context in contexts]
         where: dict[str, object] = {"contexts": contexts}
         if any(parts):
             rest = [None if part else context for context, part in zip(contexts or (), parts, strict=True)]
@@ -1375,9 +1387,14 @@ class Functions:
         """Texts with what stands before their snippets; those in files know how to search themselves."""
         if isinstance(text, str) or hasattr(type(text), "__unspool_hits__"):
             yield "", cast(str, text)
+        elif _is_table(text):
+            raise TypeError("grep searches texts; in a table: t[t['column'].str.contains(pattern)]")
         elif isinstance(text, Iterable):
             pairs = text.items() if isinstance(text, Mapping) else enumerate(text)
             for key, part in pairs:
+                if _is_table(part):
+                    self._repl.note(f"grep: {key!r} is a table, which is not searched: use str.contains")
+                    continue
                 known = isinstance(part, str) or hasattr(type(part), "__unspool_hits__")
                 yield f"[{key}] ", part if known else str(part)
         else:
