@@ -168,6 +168,17 @@ def _bag(items: dict[str, int], fields: dict[str, object]) -> Bag:
     return bag
 
 
+@dataclasses.dataclass
+class Noted(dict[str, int]):
+    note: str = "n"
+
+
+def _noted() -> Noted:
+    noted = Noted("m")
+    noted["a"] = 1
+    return noted
+
+
 class Broken(ValueError):
     pass
 
@@ -190,6 +201,7 @@ OBJECTS = {
     "plain object": (Plain(), "context.a, context.me is context, type(context).__name__", "(1, True, 'Plain')"),
     "slots": (Slotted(), "context", "Slotted(a=[1])"),
     "dict with a way of its own": (Bag(x=1), "dict(context), isinstance(context, dict)", "({'x': 1}, True)"),
+    "dict with fields": (_noted(), "dict(context), context.note", "({'a': 1}, 'm')"),
     "exception": (Broken("no", 3), "context.args, isinstance(context, ValueError)", "(('no', 3), True)"),
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ from ._launch import packages
 Reduced = tuple[object, ...]
 _MIXED = (str, int, float, bytes, complex)
 _FLAGS = ("eq", "order", "frozen", "unsafe_hash")
+_HOLD_MORE = (dict, list, tuple, set, frozenset, str, bytes, int, float, BaseException)  # than their fields
 
 
 @functools.cache
@@ -59,7 +60,7 @@ def told(kind: type) -> Reduced:
         mixed = next((plain for plain in _MIXED if plain in kind.__mro__ and plain not in base.__mro__), None)
         members = {key: member.value for key, member in kind.__members__.items()}
         return _parcel.make_enum, (name, base.__name__, mixed, members)
-    if dataclasses.is_dataclass(kind):
+    if _is_dataclass(kind):
         fields = [(f.name, getattr(f.type, "__name__", str(f.type))) for f in dataclasses.fields(kind)]
         params = kind.__dataclass_params__  # type: ignore[attr-defined]
         flags = {flag: bool(getattr(params, flag)) for flag in _FLAGS}
@@ -86,7 +87,7 @@ def taken_apart(value: object) -> Reduced | None:
         state = (dict(vars(value)), given, extra, private)
         return _parcel.bare, (kind,), state, None, None, _parcel.set_model
     own = kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__
-    if dataclasses.is_dataclass(kind) and not own:
+    if _is_dataclass(kind) and not own:
         return _parcel.bare, (kind,), _fields(value), None, None, _parcel.set_fields
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return None
@@ -120,6 +121,10 @@ def _fields(value: object) -> dict[str, object]:
             if name not in ("__dict__", "__weakref__") and hasattr(value, name):
                 found[name] = getattr(value, name)
     return {**found, **getattr(value, "__dict__", {})}
+
+
+def _is_dataclass(kind: type) -> bool:
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, _HOLD_MORE)
 
 
 def _is_model(kind: type) -> bool:

@@ -127,7 +127,7 @@ def _write(fd: int, value: object) -> int:
         with buffer.raw() as raw:
             start = _pad(fd, 64)
             write_all(fd, raw)
-            buffers.append((start - buffers_at, raw.nbytes, raw.readonly))
+            buffers.append((start - buffers_at, raw.nbytes))
         buffer.release()
     index_at = _pad(fd, 1)
     index = json.dumps({"texts": texts, "buffers": buffers}).encode()

@@ -94,9 +94,7 @@ class _Loader(_Classes):
             whole = memoryview(
                 mmap.mmap(fd, index_at - buffers_at, access=mmap.ACCESS_COPY, offset=buffers_at)
             )
-            for start, length, fixed in index["buffers"]:
-                part = whole[start : start + length]
-                buffers.append(part.toreadonly() if fixed else part)
+            buffers += [whole[start : start + length] for start, length in index["buffers"]]
         os.lseek(fd, 0, os.SEEK_SET)
         super().__init__(file, buffers=buffers)  # type: ignore[arg-type]
 
