@@ -61,7 +61,8 @@ def told(kind: type) -> Reduced:
         members = {key: member.value for key, member in kind.__members__.items()}
         return _parcel.make_enum, (name, base.__name__, mixed, members)
     if _is_dataclass(kind):
-        fields = [(f.name, getattr(f.type, "__name__", str(f.type))) for f in dataclasses.fields(kind)]
+        known_fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+        fields = [(f.name, getattr(f.type, "__name__", str(f.type))) for f in known_fields]
         params = kind.__dataclass_params__  # type: ignore[attr-defined]
         flags = {flag: bool(getattr(params, flag)) for flag in _FLAGS}
         return _parcel.make_dataclass, (name, fields, flags, kind.__hash__ is not None)
