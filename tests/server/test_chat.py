@@ -127,6 +127,31 @@ async def test_a_run_without_an_answer_is_an_error_that_is_not_tried_again(
     assert streamed.body.endswith(b"data: [DONE]\n\n")
 
 
+async def test_each_context_is_bound_by_its_name(serve: Start) -> None:
+    code = "[len(message), files['a.txt'], conversation[0]['text'], context['message'] is message]"
+    up = await serve(ScriptedModel([LOOK, submits(code)]))
+    messages = [
+        {"role": "user", "content": "Before."},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "long " * 1_000},
+                {"type": "file", "file": {"filename": "a.txt", "file_data": "aGk="}},
+                {"type": "text", "text": "What is there?"},
+            ],
+        },
+    ]
+    reply = await up.send("/v1/chat/completions", {"messages": messages})
+    assert reply.json["choices"][0]["message"]["content"] == '[5000, "hi", "Before.", true]'
+
+
+async def test_an_answer_that_is_an_image_is_a_data_url(serve: Start) -> None:
+    pytest.importorskip("PIL")
+    code = "```python\nfrom PIL import Image\nprint(1)\nsubmit(Image.new('RGB', (2, 3)))\n```"
+    reply = await (await serve(ScriptedModel([code] * 2))).chat()
+    assert reply.json["choices"][0]["message"]["content"].startswith("data:image/png;base64,iVBOR")
+
+
 SCHEMA = {
     "type": "object",
     "properties": {"n": {"$ref": "#/$defs/N"}},

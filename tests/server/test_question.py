@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unspool import Budget
+from unspool import Budget, Contexts, Image
 from unspool.server.bodies import ChatMessage, InputItem, Options
 from unspool.server.messages import turns_of_chat, turns_of_input
 from unspool.server.problems import Problem
@@ -51,7 +51,7 @@ def test_system_messages_are_instructions() -> None:
 def test_a_long_part_is_the_context_of_the_short_one() -> None:
     assert chat(user(LETTER, "Who?")) == Question("Who?", LETTER)
     two = chat(user(LETTER, "Who?", LETTER + "!"))
-    assert two.context == {"message": LETTER, "message (2)": LETTER + "!"}
+    assert two.context == Contexts(message=LETTER, message_2=LETTER + "!")
 
 
 def test_of_a_long_message_alone_the_query_shows_both_ends_and_where_it_is() -> None:
@@ -63,8 +63,8 @@ def test_of_a_long_message_alone_the_query_shows_both_ends_and_where_it_is() -> 
     assert asked.query.endswith("That was it.")
     assert len(asked.query) < LONG
     with_file = chat(user(text, file("a")))
-    assert "the whole of it is `context['message']`" in with_file.query
-    assert with_file.context == {"message": text, "notes.txt": "a"}
+    assert "the whole of it is `message`," in with_file.query
+    assert with_file.context == Contexts(message=text, files={"notes.txt": "a"})
 
 
 def test_many_short_parts_that_are_long_together_are_a_long_message() -> None:
@@ -79,11 +79,12 @@ def test_files_of_all_turns_are_contexts_by_name() -> None:
         user("Read this.", file("one")), {"role": "assistant", "content": "Done."}, user("And?", file("two"))
     )
     assert asked.query == "And?"
-    assert asked.context == {
-        "notes.txt": "one",
-        "notes.txt (2)": "two",
-        "conversation": [{"role": "user", "text": "Read this."}, {"role": "assistant", "text": "Done."}],
-    }
+    assert asked.context == Contexts(
+        files={"notes.txt": "one", "notes.txt (2)": "two"},
+        conversation=[{"role": "user", "text": "Read this."}, {"role": "assistant", "text": "Done."}],
+    )
+    three = chat(user("Compare.", file("1"), file("2"), file("3")))
+    assert three.context == {"notes.txt": "1", "notes.txt (2)": "2", "notes.txt (3)": "3"}
     assert chat(user("Read.", file("one", None))).context == "one"
 
 
@@ -109,8 +110,8 @@ def test_what_follows_the_last_user_message_is_conversation() -> None:
 
 def test_long_instructions_are_a_context_and_are_pointed_at() -> None:
     asked = chat({"role": "system", "content": LETTER}, user("Who?", file("one")))
-    assert asked.context == {"notes.txt": "one", "instructions": LETTER}
-    assert "`context['instructions']`" in asked.instructions
+    assert asked.context == Contexts(files={"notes.txt": "one"}, instructions=LETTER)
+    assert "`instructions`;" in asked.instructions
 
 
 def test_the_rule_can_be_overridden() -> None:
@@ -134,7 +135,13 @@ def test_limits_are_a_budget() -> None:
 @pytest.mark.parametrize(
     ("given", "param"),
     [
-        ({"type": "image_url", "image_url": {"url": "data:"}}, "messages[0].content[1].type"),
+        ({"type": "input_audio", "input_audio": {}}, "messages[0].content[1].type"),
+        ({"type": "image_url", "image_url": {"url": "http://a/b.png"}}, "messages[0].content[1].image_url"),
+        (
+            {"type": "image_url", "image_url": {"url": "data:;base64,AAAA"}},
+            "messages[0].content[1].image_url",
+        ),
+        ({"type": "image_url"}, "messages[0].content[1].image_url"),
         ({"type": "file", "file": {"file_id": "f1"}}, "messages[0].content[1].file.file_data"),
         ({"type": "file"}, "messages[0].content[1].file.file_data"),
         ({"type": "file", "file": {"file_data": "not base64!"}}, "messages[0].content[1].file.file_data"),
@@ -168,12 +175,29 @@ def test_the_responses_shape_says_the_same() -> None:
     turns = turns_of_input([InputItem.model_validate(item) for item in items])
     asked = question_of(turns, None, field="input")
     assert asked.query == "And?"
-    assert isinstance(asked.context, dict)
-    assert asked.context["a.csv"] == "a,b"
-    roles = [each["role"] for each in asked.context["conversation"]]
-    assert roles == ["user", "assistant", "tool"]
-    assert asked.context["conversation"][2]["other"]["output"] == "found"
+    assert isinstance(asked.context, Contexts)
+    assert asked.context["files"] == {"a.csv": "a,b"}
+    earlier: Any = asked.context["conversation"]
+    assert [each["role"] for each in earlier] == ["user", "assistant", "tool"]
+    assert earlier[2]["other"]["output"] == "found"
     with pytest.raises(Problem, match=r"input\[0\]: no items are kept"):
         turns_of_input([InputItem(type="item_reference")])
     with pytest.raises(Problem, match=r"input\[0\]\.role: is missing"):
         turns_of_input([InputItem(content="x")])
+
+
+def test_images_are_contexts() -> None:
+    data = "data:image/gif;base64," + base64.b64encode(b"GIF89a\x02\x00\x03\x00" + bytes(20)).decode()
+    shown = {"type": "image_url", "image_url": {"url": data}}
+    one = chat(user("What is on it?", shown)).context
+    assert isinstance(one, Image)
+    assert (one.format, one.width, one.height) == ("gif", 2, 3)
+    as_file = {"type": "file", "file": {"filename": "a.gif", "file_data": data}}
+    assert chat(user("Do they differ?", shown, as_file)).context == [one, one]
+    item = InputItem.model_validate(
+        {
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": data}, {"type": "input_text", "text": "?"}],
+        }
+    )
+    assert question_of(turns_of_input([item]), None).context == one

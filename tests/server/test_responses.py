@@ -85,7 +85,10 @@ async def test_a_format_makes_the_answer_fit(serve: Start) -> None:
         ({"input": ""}, "input"),
         ({"input": []}, "input"),
         ({"input": [{"role": "system", "content": "x"}]}, "input"),
-        ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input[0].content[0].type"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
+            "input[0].content[0].image_url",
+        ),
         (
             {"input": [{"role": "user", "content": [{"type": "input_file", "file_url": "http://a/b"}]}]},
             "input[0].content[0].file_data",

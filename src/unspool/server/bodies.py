@@ -67,13 +67,20 @@ class FileData(_Lenient):
     file_id: str | None = None
 
 
+class ImageUrl(_Lenient):
+    """An image in a message: a ``data:`` URL. Nothing is fetched."""
+
+    url: str
+
+
 class ChatPart(_Lenient):
-    """A part of a message: ``text`` or ``file``."""
+    """A part of a message: ``text``, ``file`` or ``image_url``."""
 
     type: str
     text: str | None = None
     refusal: str | None = None
     file: FileData | None = None
+    image_url: ImageUrl | str | None = None
 
 
 class ChatMessage(_Lenient):
@@ -117,7 +124,7 @@ class ChatBody(Body):
 
 
 class InputPart(_Lenient):
-    """A part of an item: ``input_text``, ``output_text``, ``refusal`` or ``input_file``."""
+    """A part of an item: ``input_text``, ``output_text``, ``refusal``, ``input_file``, ``input_image``."""
 
     type: str
     text: str | None = None
@@ -126,6 +133,7 @@ class InputPart(_Lenient):
     file_data: str | None = Field(None, description="base64, or a data: URL.")
     file_id: str | None = None
     file_url: str | None = None
+    image_url: ImageUrl | str | None = Field(None, description="A data: URL.")
 
 
 class InputItem(_Lenient):

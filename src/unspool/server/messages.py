@@ -1,11 +1,11 @@
-"""Messages of either API as one list of turns: who said it, its texts and its files.
+"""Messages of either API as one list of turns: who said it, its texts, files and images.
 
-Contract: nothing is fetched and nothing is guessed. A part that cannot be read here (an image, audio, a
-file by address or id) is a :class:`Problem` that names it; it is never left out in silence.
+Contract: nothing is fetched and nothing is guessed. A part that cannot be read here (audio, a binary file, a
+file or an image by address or id) is a :class:`Problem` that names it; it is never left out in silence.
 
 >>> from .bodies import ChatMessage
 >>> turns_of_chat([ChatMessage(role="user", content="hi")])
-[Turn(role='user', texts=('hi',), files=(), other=None)]
+[Turn(role='user', texts=('hi',), files=(), images=(), other=None)]
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from urllib.parse import unquote_to_bytes
 
 from ..contexts.text import decode
 from ..errors import ContextError
-from .bodies import ChatMessage, ChatPart, InputItem, InputPart
+from ..images import Image, header
+from .bodies import ChatMessage, ChatPart, ImageUrl, InputItem, InputPart
 from .problems import Problem
 
 _TEXTS = {"text", "input_text", "output_text"}
@@ -26,6 +27,8 @@ _TEXTS = {"text", "input_text", "output_text"}
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """A text file of a message."""
+
     name: str | None
     text: str
 
@@ -37,6 +40,7 @@ class Turn:
     role: str
     texts: tuple[str, ...] = ()
     files: tuple[File, ...] = ()
+    images: tuple[Image, ...] = ()
     other: object = None
 
     @property
@@ -47,9 +51,9 @@ class Turn:
 def turns_of_chat(messages: Sequence[ChatMessage]) -> list[Turn]:
     turns: list[Turn] = []
     for place, message in enumerate(messages):
-        texts, files = _read(message.content, f"messages[{place}].content")
         role = "system" if message.role == "developer" else message.role
-        turns.append(Turn(role, texts, files, message.tool_calls or None))
+        read = _read(message.content, f"messages[{place}].content")
+        turns.append(Turn(role, *read, message.tool_calls or None))
     return turns
 
 
@@ -70,39 +74,49 @@ def turns_of_input(given: str | Sequence[InputItem]) -> list[Turn]:
         if item.role is None:
             field = f"input[{place}].role"
             raise Problem(400, f"{field}: is missing", code="missing_required_parameter", param=field)
-        texts, files = _read(item.content, f"input[{place}].content")
-        turns.append(Turn("system" if item.role == "developer" else item.role, texts, files))
+        role = "system" if item.role == "developer" else item.role
+        turns.append(Turn(role, *_read(item.content, f"input[{place}].content")))
     return turns
 
 
 def _read(
     content: str | Sequence[ChatPart | InputPart] | None, place: str
-) -> tuple[tuple[str, ...], tuple[File, ...]]:
+) -> tuple[tuple[str, ...], tuple[File, ...], tuple[Image, ...]]:
     if content is None or isinstance(content, str):
-        return ((content,) if content else ()), ()
+        return ((content,) if content else ()), (), ()
     texts: list[str] = []
     files: list[File] = []
+    images: list[Image] = []
     for number, part in enumerate(content):
         field = f"{place}[{number}]"
         if part.type in _TEXTS or part.type == "refusal":
-            text = part.refusal if part.type == "refusal" else part.text
-            if text is None:
-                name = "refusal" if part.type == "refusal" else "text"
-                raise Problem(400, f"{field}.{name}: is missing", param=f"{field}.{name}")
-            texts += [text] if text else []
+            texts += _text(part, field)
         elif part.type in ("file", "input_file"):
-            files.append(_file(part, field))
+            found = _file(part, field)
+            if isinstance(found, Image):
+                images.append(found)
+            else:
+                files.append(found)
+        elif part.type in ("image_url", "input_image"):
+            images.append(_image(part, field))
         else:
             raise Problem(
                 400,
-                f"{field}.type: {part.type[:40]!r} is not read here: send text, or a text file with its data",
+                f"{field}.type: {part.type[:40]!r} is not read here: send text, files or images with their data",
                 code="unsupported_part",
                 param=f"{field}.type",
             )
-    return tuple(texts), tuple(files)
+    return tuple(texts), tuple(files), tuple(images)
 
 
-def _file(part: ChatPart | InputPart, field: str) -> File:
+def _text(part: ChatPart | InputPart, field: str) -> list[str]:
+    name, text = ("refusal", part.refusal) if part.type == "refusal" else ("text", part.text)
+    if text is None:
+        raise Problem(400, f"{field}.{name}: is missing", param=f"{field}.{name}")
+    return [text] if text else []
+
+
+def _file(part: ChatPart | InputPart, field: str) -> File | Image:
     if isinstance(part, ChatPart):
         field += ".file"
         name = part.file.filename if part.file else None
@@ -116,17 +130,41 @@ def _file(part: ChatPart | InputPart, field: str) -> File:
             code="unsupported_file",
             param=f"{field}.file_data",
         )
+    content = _data(data, f"{field}.file_data")
+    if header(content) is not None:
+        return _taken(content, field)
     try:
-        return File(name, decode(_bytes(data), name or "the file"))
-    except binascii.Error:
-        raise Problem(
-            400,
-            f"{field}.file_data: is neither base64 nor a data: URL",
-            code="invalid_value",
-            param=f"{field}.file_data",
-        ) from None
+        return File(name, decode(content, name or "the file"))
     except ContextError as error:
         raise Problem(400, f"{field}: {error}", code="unsupported_file", param=field) from None
+
+
+def _image(part: ChatPart | InputPart, field: str) -> Image:
+    field += ".image_url"
+    url = part.image_url.url if isinstance(part.image_url, ImageUrl) else part.image_url
+    if url is None or not url.startswith("data:"):
+        raise Problem(
+            400,
+            f"{field}: images by address or id are not read here: send a data: URL",
+            code="unsupported_file",
+            param=field,
+        )
+    return _taken(_data(url, field), field)
+
+
+def _taken(content: bytes, field: str) -> Image:
+    try:
+        return Image.of(content)
+    except ValueError as error:
+        raise Problem(400, f"{field}: {error}", code="unsupported_file", param=field) from None
+
+
+def _data(data: str, field: str) -> bytes:
+    try:
+        return _bytes(data)
+    except binascii.Error:
+        message = f"{field}: is neither base64 nor a data: URL"
+        raise Problem(400, message, code="invalid_value", param=field) from None
 
 
 def _bytes(data: str) -> bytes:

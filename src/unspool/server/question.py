@@ -5,12 +5,12 @@ Contract: :func:`question_of` is pure, and each thing of a request goes to exact
 - *query*: the last user message; of one with several text parts, those of up to ``LONG`` characters.
 - *a long message* (over ``LONG`` characters) is a context; where nothing short stands beside it, the query
   is its two ends, and says where the whole of it is.
-- *files*, of every turn, are contexts under their names.
+- *files*, of every turn, are the context ``files``, a dict by name; *images* the list ``images``.
 - *earlier turns* are the context ``conversation``, a list of ``{"role", "text"}``.
 - *system and developer messages* are instructions; over ``LONG`` characters, a context.
 
-One context alone is handed over as it is, several as a dict by name. ``unspool.query`` and
-``unspool.context`` override it.
+One context alone is handed over as it is (one file alone as its text), several each under its name.
+``unspool.query`` and ``unspool.context`` override it.
 
 >>> turns = [Turn("system", ("Be brief.",)), Turn("user", ("word " * 2_000, "How many words?"))]
 >>> asked = question_of(turns, None)
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from ..answers import AnswerType
 from ..budget import Budget
+from ..contexts.several import Contexts
 from .bodies import Options, Progress
 from .messages import Turn
 from .problems import Problem
@@ -104,9 +105,15 @@ def _named(said: Sequence[Turn], last: int | None, long: Sequence[str], system: 
     contexts = _Named()
     for text in long:
         contexts.add("message", text)
-    for turn in said:
-        for file in turn.files:
-            contexts.add(file.name or "file", file.text)
+    files: dict[str, str] = {}
+    for file in (file for turn in said for file in turn.files):
+        name = file.name or "file"
+        same = sum(taken == name or taken.startswith(f"{name} (") for taken in files)
+        files[f"{name} ({same + 1})" if name in files else name] = file.text
+    if files:
+        contexts.add("files", files)
+    if images := [image for turn in said for image in turn.images]:
+        contexts.add("images", images)
     if earlier := [_told(turn) for place, turn in enumerate(said) if place != last]:
         contexts.add("conversation", earlier)
     if len(system) > LONG:
@@ -146,23 +153,28 @@ class _Named:
     """Contexts by name; a name that is taken gets a number."""
 
     def __init__(self) -> None:
-        self.values: dict[str, object] = {}
+        self._values: dict[str, object] = {}
 
     def add(self, name: str, value: object) -> None:
         taken, number = name, 1
-        while taken in self.values:
+        while taken in self._values:
             number += 1
-            taken = f"{name} ({number})"
-        self.values[taken] = value
+            taken = f"{name}_{number}"
+        self._values[taken] = value
 
     @property
     def value(self) -> object:
-        if not self.values:
+        if not self._values:
             return ""
-        return next(iter(self.values.values())) if len(self.values) == 1 else dict(self.values)
+        if len(self._values) > 1:
+            return Contexts(self._values)
+        ((name, value),) = self._values.items()
+        if name == "files" and isinstance(value, dict) and len(value) == 1:
+            return next(iter(value.values()))
+        return value[0] if name == "images" and isinstance(value, list) and len(value) == 1 else value
 
     def place(self, name: str) -> str:
-        return "`context`" if len(self.values) == 1 else f"`context[{name!r}]`"
+        return "`context`" if len(self._values) == 1 else f"`{name}`"
 
 
 def _told(turn: Turn) -> dict[str, object]:

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 
 from ..cli.plain import as_text, plain
 from ..events import RunEnded
+from ..images import Image
 from ..types import Usage
 from .question import Question
 
@@ -19,7 +21,9 @@ Json = Mapping[str, object]
 
 
 def text_of(ended: RunEnded, question: Question) -> str:
-    """The answer: text as it is, other values and what a schema was given for as JSON."""
+    """The answer: text as it is, an image as a data: URL, all else as JSON, and what a schema was given for."""
+    if isinstance(ended.answer, Image):
+        return f"data:image/{ended.answer.format};base64,{base64.b64encode(ended.answer.data).decode()}"
     if question.schema is not None:
         return to_json(plain(ended.answer)).decode()
     return as_text(ended.answer)
