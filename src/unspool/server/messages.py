@@ -102,7 +102,7 @@ def _read(
         else:
             raise Problem(
                 400,
-                f"{field}.type: {part.type[:40]!r} is not read here: send text, files or images with their data",
+                f"{field}.type: {part.type[:40]!r} is not read here: send text, files or images (data)",
                 code="unsupported_part",
                 param=f"{field}.type",
             )

@@ -21,7 +21,7 @@ Json = Mapping[str, object]
 
 
 def text_of(ended: RunEnded, question: Question) -> str:
-    """The answer: text as it is, an image as a data: URL, all else as JSON, and what a schema was given for."""
+    """The answer: text as it is, an image as a data: URL, all else, and what has a schema, as JSON."""
     if isinstance(ended.answer, Image):
         return f"data:image/{ended.answer.format};base64,{base64.b64encode(ended.answer.data).decode()}"
     if question.schema is not None:
