@@ -79,7 +79,8 @@ def of_validation(error: ValidationError) -> Problem:
     told: dict[str, list[str]] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):
         if each["type"] == "json_invalid":
-            return Problem(400, f"the body is no JSON: {each['msg']}", code="invalid_json")
+            why = each["msg"].removeprefix("Invalid JSON: ")
+            return Problem(400, f"the body is no JSON: {why}", code="invalid_json")
         field = where(each["loc"])
         told.setdefault(field, []).append(
             _unknown(field) if each["type"] == "extra_forbidden" else each["msg"]
