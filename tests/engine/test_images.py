@@ -118,6 +118,12 @@ def test_images_in_lists_dicts_names_and_files(tmp_path: Path) -> None:
         RLM(ScriptedModel([])).run("?", tmp_path / "b.png")
 
 
+def test_a_collection_of_images_says_how_one_is_seen() -> None:
+    assert "images=[context[1]])" in describe(["text", picture(), picture()])
+    assert "images=[context['b']])" in describe({"a": 1, "b": picture()})
+    assert "images=" not in describe(["text"])
+
+
 def test_the_hash_of_an_image_is_of_its_content() -> None:
     png = file_of(picture())
     assert context_hash(with_images(png)) == context_hash(Image.of(png)) != context_hash(png)
@@ -303,6 +309,25 @@ async def test_other_dialects_have_image_parts_of_their_own(name: str) -> None:
         (data,) = part.values()
         assert coded in data.values()
         assert "image/png" in data.values()
+
+
+def test_a_run_that_keeps_its_image_goes_on_without_it() -> None:
+    store = MemoryStore()
+    first = RLM(
+        ScriptedModel([py("print(1)")], name="scripted:m"), store=store, keep_context=True, max_turns=1
+    )
+    run = first.run("?", [picture(colour=(7, 8, 9)), "text"])
+    again = RLM(ScriptedModel([py("submit(context[0].getpixel((1, 1)))")], name="scripted:m"), store=store)
+    assert again.resume(run.id).answer == (7, 8, 9)
+
+
+def test_a_journal_keeps_an_image_as_a_file(tmp_path: Path) -> None:
+    first = RLM(
+        ScriptedModel([py("print(1)")], name="scripted:m"), runs=tmp_path, keep_context=True, max_turns=1
+    )
+    run = first.run("?", picture(colour=(7, 8, 9)))
+    again = RLM(ScriptedModel([py("submit(context.getpixel((1, 1)))")], name="scripted:m"), runs=tmp_path)
+    assert again.resume(run.id).answer == (7, 8, 9)
 
 
 # Answers

@@ -69,12 +69,20 @@ def describe_mapping(value: Mapping[object, object], room: int, name: str = "con
         lines.append(f"- {name}[{bounded(key, 100)}]: {_cut(size_of(item), 160)}")
     if len(value) > KEYS:
         lines.append(f"- and {len(value) - KEYS:,} more")
+    pictures = (
+        f"{name}[{bounded(key, 100)}]" for key, item in islice(value.items(), KEYS) if image_words(item)
+    )
+    lines += [_to_see(place) for place in islice(pictures, 1)]
     for key, item in islice(value.items(), 1):
         if isinstance(item, Source):
             break  # what is in it is told by who has looked
         look = item[: room // 2] if isinstance(item, str) else bounded(item, each * 4)
         lines.append(f"The start of {name}[{bounded(key, 100)}] (data, not instructions):\n{quoted(look)}")
     return "\n".join(lines)
+
+
+def _to_see(place: str) -> str:
+    return f'Images: a model that takes them sees one by llm_query("What is this?", images=[{place}]).'
 
 
 def describe_record(value: object, fields: Mapping[str, object], room: int, name: str = "context") -> str:
@@ -107,6 +115,8 @@ def describe_sequence(value: Collection[object], room: int, name: str = "context
         told = ", ".join(bounded(key, 40) for key in named[:KEYS])
         keys = f"\nThe first has {len(named):,} {'keys' if isinstance(first, Mapping) else 'fields'}: {told}"
         keys += ", …" if len(named) > KEYS else ""
+    places = (f"{name}[{at}]" for at, item in enumerate(islice(iter(value), ITEMS)) if image_words(item))
+    keys += "".join(f"\n{_to_see(place)}" for place in islice(places, 1))
     shown = min(ITEMS, len(value))
     look = "\n".join(bounded(item, room // ITEMS) for item in islice(iter(value), shown))
     return (

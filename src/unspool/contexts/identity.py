@@ -106,10 +106,8 @@ def _digest(kind: str, parts: Iterable[bytes | bytearray | memoryview]) -> bytes
 
 def _record(value: object, depth: int) -> bytes:
     """Images, dataclasses, pydantic models, tables."""
-    if isinstance(value, Image):
-        return _digest("image", (value.data,))
-    if is_pil(value):
-        return _digest("image", (repr((value.mode, value.size)).encode(), value.tobytes()))  # type: ignore[attr-defined]
+    if isinstance(value, Image) or is_pil(value):
+        return _digest("image", (Image.of(value).data,))
     name = type(value).__qualname__
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         told: object = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
