@@ -59,18 +59,20 @@ def test_an_equal_call_is_paid_once_unless_that_is_asked_for(echo: Cli) -> None:
     assert len(echo.server.asks) == 2
 
 
-def test_a_call_of_a_run_is_the_same_call(echo: Cli) -> None:
-    echo.server._script = lambda ask: (
-        "```python\nsubmit(llm_query('shout\\n\\nx'))\n```" if len(list(ask.body["messages"])) > 1 else "X!"  # type: ignore[call-overload]
-    )
-    name = echo.file("in.txt", "text")
-    assert (
-        echo.run(echo.command("ask", "Shout.", name, "--model", "openai:test-model", "--cache")).stdout
-        == b"X!\n"
-    )
-    before = len(echo.server.asks)
-    assert echo.run(llm(echo, "shout"), stdin=b"x").stdout == b"X!\n"
-    assert len(echo.server.asks) == before
+def test_a_call_of_a_run_is_the_same_call(make_cli: MakeCli, tmp_path: Path) -> None:
+    def script(ask: Ask) -> str:
+        messages = ask.body["messages"]
+        assert isinstance(messages, list)
+        return "X!" if len(messages) == 1 else "```python\nsubmit(llm_query('shout\\n\\nx'))\n```"
+
+    cli = make_cli(script)
+    cli.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    name = cli.file("in.txt", "text")
+    run = cli.run(cli.command("ask", "Shout.", name, "--model", "openai:test-model", "--cache"))
+    assert run.stdout == b"X!\n"
+    before = len(cli.server.asks)
+    assert cli.run(llm(cli, "shout"), stdin=b"x").stdout == b"X!\n"
+    assert len(cli.server.asks) == before
 
 
 def test_processes_at_once_spend_from_one_budget(echo: Cli) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 import pytest
 
 from unspool.errors import ConfigError
-from unspool.server import process
 from unspool.server.settings import ServerSettings
 from unspool.testing import ScriptedModel
 
@@ -174,11 +173,8 @@ async def test_a_body_that_does_not_come_is_a_408_and_frees_its_place(serve: Sta
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /v1/chat/comp", b"GET /health HTTP/1.1\r\nHost: localhost\r\n"])
-async def test_a_connection_without_a_whole_head_is_closed(
-    serve: Start, sent: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "HEAD_SECONDS", 0.3)
-    up = await serve(answering())
+async def test_a_connection_without_a_whole_head_is_closed(serve: Start, sent: bytes) -> None:
+    up = await serve(answering(), head_seconds=0.3)
     reader, writer = await up.connect()
     writer.write(sent)
     async with asyncio.timeout(SECONDS):

@@ -25,7 +25,6 @@ from .settings import ServerSettings
 if TYPE_CHECKING:
     from .app import Service
 
-HEAD_SECONDS = 15.0  # for the head of a request, from the connection or the reply before it
 IDLE_SECONDS = 15  # that a connection is kept open for a further request
 END_SECONDS = 10  # for clients to take their end when the server stops
 _ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
@@ -33,6 +32,8 @@ _ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP
 
 class Connection(H11Protocol):
     """uvicorn's, with limits on who connects and says nothing."""
+
+    head_seconds = 15.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.app_state = {**self.app_state, "abort": transport.abort}
@@ -58,7 +59,7 @@ class Connection(H11Protocol):
             self._watch()
 
     def _watch(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+        self._head_timer = self.loop.call_later(self.head_seconds, self.transport.abort)
 
     def _unwatch(self) -> None:
         if self._head_timer is not None:
@@ -74,7 +75,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 service.app(),
-                http=Connection,
+                http=type("Connection", (Connection,), {"head_seconds": service.settings.head_seconds}),
                 ws="none",
                 lifespan="off",
                 loop="asyncio",

@@ -31,6 +31,7 @@ class ServerSettings:
     runs: int = RUNS  # at once
     body_bytes: int = BODY_MB << 20
     seconds: float = SECONDS
+    head_seconds: float = 15.0  # for the head of a request, from the connection or the reply before it
     body_seconds: float = 30.0  # in which a piece of a body has to come
     send_seconds: float = 30.0  # in which a client has to take what it is sent
     beat_seconds: float = 15.0  # after which a silent stream says that it is alive
