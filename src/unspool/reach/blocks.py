@@ -30,11 +30,10 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_ASCII_LIKE = frozenset(
-    codecs.lookup(name).name
-    for name in ("ascii", "latin-1", "cp1250", "cp1251", "cp1252", "iso8859-2", "iso8859-5", "iso8859-7",
-                 "iso8859-9", "iso8859-15", "koi8-r", "koi8-u", "cp437", "cp850", "mac-roman")
-)  # fmt: skip
+_ONE_BYTE = """
+ascii latin-1 cp1250 cp1251 cp1252 iso8859-2 iso8859-5 iso8859-7 iso8859-9 iso8859-15 koi8-r koi8-u
+cp437 cp850 mac-roman
+"""
 
 
 class Recent:
@@ -71,7 +70,8 @@ def checked_encoding(name: str) -> str:
         known = codecs.lookup(name).name
     except LookupError:
         known = ""
-    if known in ("utf-8", "utf-16-le", "utf-16-be") or known in _ASCII_LIKE:
+    wide = ("utf-8", "utf-16-le", "utf-16-be")
+    if known in wide or any(known == codecs.lookup(each).name for each in _ONE_BYTE.split()):
         return known
     raise ValueError(
         f"the encoding {name!r} cannot be read in parts: use utf-8, utf-16-le, utf-16-be, latin-1, cp1252 "
