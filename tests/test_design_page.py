@@ -6,7 +6,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from unspool import events, types
+from unspool import events, reading, types
 
 PAGE = (Path(__file__).parent.parent / "docs" / "design.md").read_text(encoding="utf-8")
 
@@ -34,6 +34,9 @@ def test_the_result_table_is_the_code() -> None:
         types.SubCall,
         types.Usage,
         types.LedgerLine,
+        reading.Coverage,
+        reading.PartCoverage,
+        reading.Citation,
     ):
         assert row(kind.__name__) == [f.name for f in fields(kind)], kind
 

@@ -16,6 +16,7 @@ import asyncio
 import itertools
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from .answers import AnswerType
 from .budget import Budget, Meter
@@ -23,6 +24,7 @@ from .contexts.grants import Grants
 from .contexts.identity import context_hash
 from .contexts.looking import looked
 from .contexts.sources import sources_in
+from .coverage import UNKNOWN, Ground, Shown, Stretch, with_stretches
 from .errors import ConfigError, ContextError, HostCallError
 from .images import Image
 from .past import PastCell
@@ -60,6 +62,14 @@ def speaks_of_a_text(query: str) -> str | None:
     return None if given else found[0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """What a child is shown of its parent's context by its query, and what its own context has of it."""
+
+    query: Shown = UNKNOWN
+    context: tuple[Stretch, ...] | None = None
+
+
 class Children:
     """The children of one node. ``made`` counts them."""
 
@@ -71,6 +81,7 @@ class Children:
         subs: SubCalls,
         grants: Grants,
         note: Callable[[str], None],
+        ground: Ground,
     ) -> None:
         self._scope = scope
         self._task = task
@@ -78,6 +89,7 @@ class Children:
         self._subs = subs
         self._grants = grants
         self._note = note
+        self._ground = ground
         self._names = itertools.count(scope.replay.born(task.node) + 1)
         self._room = asyncio.Semaphore(AT_ONCE)
         self.made = 0
@@ -93,21 +105,22 @@ class Children:
     async def one(self, call: HostCall) -> object:
         kwargs = call.kwargs
         context = self._given(kwargs.get("context"), kwargs.get("part"))
-        return await self._child(as_text(call.args[0]), context, kwargs.get("schema"))
+        (shown,) = self._shown(call, [kwargs.get("part")])
+        return await self._child(as_text(call.args[0]), context, kwargs.get("schema"), shown)
 
     async def batch(self, call: HostCall) -> list[object]:
         queries, schema = [as_text(query) for query in as_items(call.args[0])], call.kwargs.get("schema")
         contexts = self._side(call, "contexts", len(queries))
         parts = self._side(call, "parts", len(queries))
 
-        async def one(query: str, context: object, part: object) -> object:
+        async def one(query: str, context: object, part: object, shown: _Handed) -> object:
             try:
-                return await self._child(query, self._given(context, part), schema)
+                return await self._child(query, self._given(context, part), schema, shown)
             except HostCallError as error:
                 return FailedCall(error.failure or "child", error.message)
 
         async with asyncio.TaskGroup() as group:
-            rows = zip(queries, contexts, parts, strict=True)
+            rows = zip(queries, contexts, parts, self._shown(call, parts), strict=True)
             tasks = [group.create_task(one(*row)) for row in rows]
         return [task.result() for task in tasks]
 
@@ -137,7 +150,18 @@ class Children:
                 return TextPart(whole, at + start, length)
         raise HostCallError("ValueError", "rlm_query: this is no part of the context")
 
-    async def _child(self, query: str, context: object, schema: object) -> object:
+    def _shown(self, call: HostCall, parts: Sequence[object]) -> list[_Handed]:
+        """What the queries and the contexts of children have of this node's own context."""
+        ground, count = self._ground, len(parts)
+        reads = ground.read(call.kwargs.get("ranges"), count)
+        packed = call.kwargs.get("stretches")
+        stretches = [
+            ground.stretches(packed, number, count) if part is None else ground.part(part)
+            for number, part in enumerate(parts)
+        ]
+        return [_Handed(*each) for each in zip(reads, stretches, strict=True)]
+
+    async def _child(self, query: str, context: object, schema: object, shown: _Handed) -> object:
         if dataframes.holds(context):
             context = await asyncio.to_thread(_with_tables, context)
         if context is None and (words := speaks_of_a_text(query)):
@@ -164,7 +188,7 @@ class Children:
                 )
             given = context.text if isinstance(context, TextPart) else context
             text = query if given is None else f"{query}\n\n{as_text(given)}"
-            return await self._subs.query(text, None, schema)
+            return await self._subs.query(text, None, schema, with_stretches(shown.query, shown.context))
         wanted = _answer_of(schema)
         context = "" if context is None else context
         if query == self._task.query and _same(context, self._task.context):
@@ -175,12 +199,12 @@ class Children:
             )
         self.made += 1
         async with self._room:
-            outcome = await self._outcome(query, context, wanted)
+            outcome = await self._outcome(query, context, wanted, shown)
         if outcome.status != "answered":
             raise HostCallError("LLMError", _why(outcome), failure="child")
         return outcome.answer
 
-    async def _outcome(self, query: str, context: object, wanted: AnswerType) -> Outcome:
+    async def _outcome(self, query: str, context: object, wanted: AnswerType, shown: _Handed) -> Outcome:
         scope, task = self._scope, self._task
         context, told = await self._described(context)
         past = scope.replay.child(task.node, self._place.cell, query, told)
@@ -198,6 +222,8 @@ class Children:
                 description=told,
                 answer=wanted,
                 meter=Meter(Budget(), parent=task.meter, owner=f"node {name}"),
+                ranges=shown.query.ranges,
+                stretches=shown.context,
             ),
         )
 

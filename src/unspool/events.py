@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from .reading import Range
 from .types import (
     CellError,
     CellOutcome,
@@ -81,6 +82,21 @@ class NodeStarted(Event):
     depth: int
     query: str
     context: str
+    ranges: tuple[Range, ...] | None = None  # of the parent's context in the query; None: not known
+    stretches: tuple[tuple[int, int, int, int, int], ...] | None = None  # of the parent's context in it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextMeasured(Event):
+    """How large the context of a node is, where it is text: what ranges are shares of."""
+
+    kind: ClassVar[str] = "context.measured"
+    node: str
+    size: int  # characters
+    parts: int
+    names: tuple[str, ...] = ()  # of the first parts, in a mapping
+    sizes: tuple[int, ...] = ()  # of the first thousand parts
+    shown: tuple[Range, ...] = ()  # what the description shows of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +162,8 @@ class CellEnded(Event):
     notes: tuple[str, ...]
     seconds: float
     own_seconds: float
+    ranges: tuple[Range, ...] | None = None  # of the context in the output; None: not known
+    unplaced: int = 0  # characters of the output that there was no time to look for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +192,8 @@ class CallStarted(Event):
     prompt: str
     key: str = ""  # of all that is sent: the model, the messages, the schema, the sampling
     images: tuple[str, ...] = ()  # format, size and hash of each: never their bytes
+    ranges: tuple[Range, ...] | None = None  # of the context in the prompt; None: not known
+    unplaced: int = 0  # characters of the prompt that there was no time to look for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +232,23 @@ class ToolEnded(Event):
     value: object
     error: str | None
     exact: bool = True  # False: the journal cannot give this value back as it was
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited(Event):
+    """A quote was looked for in the context of a node."""
+
+    kind: ClassVar[str] = "citation"
+    node: str
+    turn: int
+    cell: int
+    quote: str
+    source: str | None  # the key or number of the part; None: the context is one text
+    offset: int | None  # characters; None: it is not there
+    line: int | None
+    found: bool
+    verified: bool | None  # compared with the context; None: the host does not have it
+    via: str = "cite"  # or "answer": it stood between quotation marks there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,26 +337,10 @@ class RunEnded(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    RunStarted,
-    RunResumed,
-    NodeStarted,
-    TurnStarted,
-    ModelDelta,
-    ModelReplied,
-    CellStarted,
-    CellEnded,
-    BatchStarted,
-    CallStarted,
-    CallEnded,
-    ToolEnded,
-    Diverged,
-    Hinted,
-    AnswerRefused,
-    AnswerAccepted,
-    NodeEnded,
-    BranchesDecided,
-    RunEnded,
-)
+    RunStarted, RunResumed, NodeStarted, ContextMeasured, TurnStarted, ModelDelta, ModelReplied,
+    CellStarted, CellEnded, BatchStarted, CallStarted, CallEnded, ToolEnded, Cited, Diverged,
+    Hinted, AnswerRefused, AnswerAccepted, NodeEnded, BranchesDecided, RunEnded,
+)  # fmt: skip
 
 
 class EventLog:

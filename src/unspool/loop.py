@@ -64,8 +64,12 @@ async def run_node(scope: Scope, task: Task) -> Outcome:
             depth=task.depth,
             query=task.query,
             context=task.description,
+            ranges=task.ranges if task.parent is not None else None,
+            stretches=task.stretches,
         )
     )
+    if (measured := node.api.ground.measured(task.node)) is not None:
+        scope.log.emit(measured)
     try:
         outcome = await node.run()
     except asyncio.CancelledError:
@@ -262,7 +266,7 @@ class NodeLoop:
         shown: list[Shown] = []
         for cell in cells:
             self.cells += 1
-            self.api.cell_began(self.cells)
+            self.api.cell_began(self.cells, cell.code)
             past = self.scope.replay.cell(self.task.node, self.turn, self.cells, cell.code)
             self.scope.log.emit(
                 ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
@@ -273,6 +277,8 @@ class NodeLoop:
             notes = (*repairs, *result.notes, *self._take_notes())
             if past is not None and past.sealed:  # what the model was told, to the letter
                 result, notes = past.result, past.result.notes
+            (read,) = self.api.ground.read(result.ranges, 1)
+            self.api.prints.add(read.ranges or ())
             self.scope.log.emit(
                 ev.CellEnded(
                     node=self.task.node,
@@ -286,6 +292,8 @@ class NodeLoop:
                     notes=notes,
                     seconds=result.seconds,
                     own_seconds=result.own_seconds,
+                    ranges=read.ranges,
+                    unplaced=read.unplaced,
                 )
             )
             self.api.printed = self.api.printed or result.printed > 0

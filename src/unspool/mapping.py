@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .coverage import UNKNOWN, Shown, together
 from .errors import HostCallError
 from .fitting import fit
 from .models.protocol import Message
@@ -91,15 +92,23 @@ class Work:
         return self.read(text.strip()) if self.labels else self.schema.parse(text)
 
 
-async def settle(work: Work, items: Sequence[str], size: Size, ask: Ask) -> list[object]:
-    """One value an item, in order."""
+async def settle(
+    work: Work, items: Sequence[str], size: Size, ask: Ask, shown: Sequence[Shown] = ()
+) -> list[object]:
+    """One value an item, in order. ``shown``: what each has of the context."""
     good: dict[int, object] = {}
     failed: dict[int, FailedCall] = {}
 
     async def try_each(places: Sequence[int], part: Size, attempt: int) -> list[int]:
         """Asks for these, and gives back those that should be asked for again."""
         packs = packed(items, places, part)
-        asked = [work.prompt([items[place] for place in pack], attempt) for pack in packs]
+        asked = [
+            replace(
+                work.prompt([items[place] for place in pack], attempt),
+                shown=together(shown[place] for place in pack) if shown else UNKNOWN,
+            )
+            for pack in packs
+        ]
         for pack, result in zip(packs, await ask(asked), strict=True):
             _take(work, pack, result.value, good, failed)
         return [place for place in places if place not in good and failed[place].kind in _AGAIN]

@@ -51,6 +51,7 @@ class PastCell:
     tools: list[PastTool] = field(default_factory=list)
     children: list[PastChild] = field(default_factory=list)
     batches: list[ev.BatchStarted] = field(default_factory=list)
+    cited: set[tuple[str, int | None]] = field(default_factory=set)
     refused: list[ev.AnswerRefused] = field(default_factory=list)
     sealed: bool = False
     skipped: bool = False
@@ -102,6 +103,7 @@ class PastNode:
     replies: dict[int, ev.ModelReplied] = field(default_factory=dict)
     cells: dict[int, PastCell] = field(default_factory=dict)
     hints: list[tuple[int, str]] = field(default_factory=list)
+    measured: bool = False
     cut: bool = True  # it has more to do than to come to the same end
 
 
@@ -135,6 +137,8 @@ class PastRun:
                     cells[max(cells)].children.append(PastChild(event))
                     number = int(event.node.rpartition(".")[2])
                     self._born[event.parent] = max(self._born.get(event.parent, 0), number)
+            case ev.ContextMeasured():
+                self.nodes[event.node].measured = True
             case ev.CallEnded():
                 self._calls[event.call].ended = event
             case ev.Diverged():
@@ -153,7 +157,7 @@ class PastRun:
                 | ev.AnswerAccepted()
             ):
                 self._add_to_node(self.nodes[event.node], event)
-            case ev.BatchStarted() | ev.CallStarted() | ev.ToolEnded() | ev.AnswerRefused():
+            case ev.BatchStarted() | ev.CallStarted() | ev.ToolEnded() | ev.Cited() | ev.AnswerRefused():
                 self._add_to_cell(self.nodes[event.node].cells[event.cell], event)
             case _:
                 return  # the run's own events say nothing of a step
@@ -186,7 +190,9 @@ class PastRun:
                 node.cells[event.cell].ended = event
 
     def _add_to_cell(
-        self, cell: PastCell, event: ev.BatchStarted | ev.CallStarted | ev.ToolEnded | ev.AnswerRefused
+        self,
+        cell: PastCell,
+        event: ev.BatchStarted | ev.CallStarted | ev.ToolEnded | ev.Cited | ev.AnswerRefused,
     ) -> None:
         match event:
             case ev.BatchStarted():
@@ -198,6 +204,8 @@ class PastRun:
                 self.last_call = max(self.last_call, event.call)
             case ev.ToolEnded():
                 cell.tools.append(PastTool(event))
+            case ev.Cited():
+                cell.cited.add((event.quote, event.offset))
             case ev.AnswerRefused():
                 cell.refused.append(event)
 

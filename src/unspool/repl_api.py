@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from . import events as ev
 from .children import Children
+from .citations import Citations
+from .claims import unread_notice
 from .contexts.grants import OPEN, Grants
 from .contexts.identity import context_hash
+from .coverage import Ground, Spans
 from .errors import HostCallError
 from .event_lines import is_exact
 from .request_key import SIZE
@@ -36,18 +39,25 @@ class ReplApi:
         self.place = Place()
         self.notes: list[str] = []  # for the model, shown with the turn's outcome
         self.printed = False
-        self._subs = SubCalls(scope, task, self.place)
+        profile = scope.profile
+        self.ground = Ground.of(task.context, profile.head, profile.tail)
+        self._subs = SubCalls(scope, task, self.place, self.ground)
         self._grants = Grants(task.context)
-        self._children = Children(scope, task, self.place, self._subs, self._grants, self._note)
+        self._children = Children(scope, task, self.place, self._subs, self._grants, self._note, self.ground)
         self.answers = Submissions(scope, task, self.place)
+        self.citations = Citations(scope, task, self.place)
+        self.codes: list[str] = []  # of the cells
+        self.prints = Spans()  # what they printed of the context
+        self.prints.add(self.ground.shown)
 
     @property
     def looked(self) -> bool:
         """Whether anything was printed or asked yet."""
         return self.printed or self._subs.made + self._children.made > 0
 
-    def cell_began(self, number: int) -> None:
+    def cell_began(self, number: int, code: str) -> None:
         self.place.cell = number
+        self.codes.append(code)
         self._subs.known.cell_began()
 
     def cell_ended(self, outcome: CellOutcome) -> None:
@@ -65,8 +75,7 @@ class ReplApi:
         kwargs = call.kwargs
         match call.name:
             case "llm_query":
-                asked = (call.args[0], *(kwargs.get(name) for name in ("model", "schema", "images")))
-                return HostReply(await self._subs.query(*asked))
+                return HostReply(await self._subs.query_of(call))
             case "llm_query_batched":
                 return HostReply(await self._subs.batch_of_texts(call))
             case "llm_map":
@@ -79,6 +88,8 @@ class ReplApi:
                 return HostReply(await self._children.batch(call))
             case "budget":
                 return HostReply(await self._remembered(call, self._budget))
+            case "cite":
+                return self.citations.cite(call)
             case "submit":
                 return self._submit(call)
             case name if name == OPEN:  # not journalled: it is opened again when the run is resumed
@@ -97,7 +108,17 @@ class ReplApi:
     def _submit(self, call: HostCall) -> HostReply:
         printed = call.kwargs.get("printed")
         self.printed = self.printed or (isinstance(printed, int) and printed > 0)
-        return self.answers.submit(call, looked=self.looked, sub_calls=self._subs.made)
+        notice = self._unread_notice() if self._scope.profile.tells_unread else None
+        reply = self.answers.submit(call, looked=self.looked, sub_calls=self._subs.made, notice=notice)
+        assert self.answers.accepted is not None  # else it was refused
+        self.citations.of_answer(self.answers.accepted.value)
+        return reply
+
+    def _unread_notice(self) -> str | None:
+        """What of the input was not read, where that matters and is known."""
+        if self.ground.sizes is None or self._subs.unsure or self._children.made:
+            return None
+        return unread_notice(self._task.query, self.codes, self.ground.sizes, self._subs.read, self.prints)
 
     def skip(self, past: PastCell) -> None:
         """A cell that is not run again, as its variables are gone: what it did counts all the same."""

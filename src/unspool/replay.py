@@ -163,6 +163,8 @@ class Replay:
         match event:
             case ev.NodeStarted():
                 return event.node in self._past.nodes
+            case ev.ContextMeasured():
+                return event.node in self._past.nodes and self._past.nodes[event.node].measured
             case ev.TurnStarted() | ev.Hinted() | ev.NodeEnded() | ev.AnswerAccepted():
                 node = self._past.nodes.get(event.node)
                 return node is not None and _node_knows(node, event)
@@ -171,6 +173,9 @@ class Replay:
             case ev.CellEnded():
                 past = self._past.cell(event.node, event.cell)
                 return past is not None and past.sealed
+            case ev.Cited():
+                past = self._past.cell(event.node, event.cell)
+                return past is not None and (event.quote, event.offset) in past.cited
             case ev.AnswerRefused():
                 past = self._past.cell(event.node, event.cell)
                 return past is not None and any(r.reason == event.reason for r in past.refused)

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .cache import ReplyCache
+from .coverage import Stretch
 from .errors import JournalError, ModelError
 from .events import EventLog, ModelDelta
 from .models.calls import Caller
 from .models.protocol import Delta, ModelRequest, OnDelta
 from .models.settings import ModelSettings
 from .prompts import Profile
+from .reading import Range
 from .sandbox.protocol import Repl, Sandbox
 from .tools import Toolbox
 from .types import Status
@@ -80,6 +82,8 @@ class Task:
     answer: AnswerType
     meter: Meter
     branch: Branch | None = None
+    ranges: tuple[Range, ...] | None = ()  # of the parent's context in the query; None: not known
+    stretches: tuple[Stretch, ...] | None = None  # of the parent's context in this one
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from . import events as ev
 from .budget import OverBudget
+from .coverage import UNKNOWN, Ground, Shown, Spans
 from .errors import HostCallError, JournalError, ModelError
 from .known import Call, Known
 from .labels import FEWEST, Labels, best, calibrated, surest
@@ -40,17 +41,21 @@ FEWEST_PACKED = 4  # items to label: fewer are asked one by one, each label enfo
 class SubCalls:
     """The sub-calls of one node. ``made`` counts them, failed ones included."""
 
-    def __init__(self, scope: Scope, task: Task, place: Place) -> None:
+    def __init__(self, scope: Scope, task: Task, place: Place, ground: Ground) -> None:
         self._scope = scope
         self._task = task
         self._place = place
+        self._ground = ground
         self.made = 0
+        self.read = Spans()  # of the context
+        self.unsure = False  # whether more of it may have been read
         self.known = Known(scope.cache)
 
     def skip(self, past: PastCell) -> None:
         """The calls of a cell that is not run again. What it has paid for is known, if it was undone."""
         self.made += len(past.calls)
         for made in past.calls:
+            self.read.add(made.started.ranges or ())
             reply = said_again(made.ended) if made.ended is not None else None
             caller = self._scope.models.get(made.started.model)
             if reply is not None and caller is not None:
@@ -65,8 +70,16 @@ class SubCalls:
             raise HostCallError("ValueError", f"model={model!r} is not known here; known: {known}")
         return caller
 
-    async def query(self, prompt: object, model: object, schema: object, images: object = None) -> object:
-        asked = Prompt((Message("user", as_text(prompt), as_images(images)),), Schema.of(schema))
+    async def query_of(self, call: HostCall) -> object:
+        (shown,) = self._ground.read(call.kwargs.get("ranges"), 1)
+        model, schema, images = (call.kwargs.get(name) for name in ("model", "schema", "images"))
+        return await self.query(call.args[0], model, schema, images, shown)
+
+    async def query(
+        self, prompt: object, model: object, schema: object, images: object = None, shown: Shown = UNKNOWN
+    ) -> object:
+        message = Message("user", as_text(prompt), as_images(images))
+        asked = Prompt((message,), Schema.of(schema), shown=shown)
         value = (await self._sub_call(asked, self._caller(model), None, 0)).value
         if isinstance(value, FailedCall):
             raise HostCallError("LLMError", value.message, failure=value.kind)
@@ -79,9 +92,10 @@ class SubCalls:
         images = [None] * len(texts) if given is None else as_items(given)
         if len(images) != len(texts):
             raise HostCallError("ValueError", f"images=: {len(texts)} lists are needed, one for each prompt")
+        shown = self._ground.read(call.kwargs.get("ranges"), len(texts))
         prompts = [
-            Prompt((Message("user", text, as_images(some)),), schema)
-            for text, some in zip(texts, images, strict=True)
+            Prompt((Message("user", text, as_images(some)),), schema, shown=read)
+            for text, some, read in zip(texts, images, shown, strict=True)
         ]
         on_error = call.kwargs.get("on_error", "item")
         if on_error not in ("item", "raise"):
@@ -100,7 +114,8 @@ class SubCalls:
         caller, kwargs = self._caller(call.kwargs.get("model")), call.kwargs
         size = size_of(kwargs.get("pack"), self._comfortable(caller))
         work = Work.of(instruction, Schema.of(kwargs.get("schema")))
-        return await settle(work, items, size, lambda prompts: self._batch(prompts, caller))
+        shown = self._ground.read(call.kwargs.get("ranges"), len(items))
+        return await settle(work, items, size, lambda prompts: self._batch(prompts, caller), shown)
 
     def _comfortable(self, caller: Caller) -> Size:
         profile = self._scope.sub_profile
@@ -130,13 +145,19 @@ class SubCalls:
                 raise HostCallError("ValueError", f"examples use a label that is not in labels: {label!r}")
             examples.append((as_text(item), name))
         caller = self._caller(call.kwargs.get("model"))
+        shown = self._ground.read(call.kwargs.get("ranges"), len(items))
         return [
             labels.given(result) if isinstance(result, str) else result
-            for result in await self._label(items, labels, examples, caller)
+            for result in await self._label(items, shown, labels, examples, caller)
         ]
 
     async def _label(
-        self, items: Sequence[str], labels: Labels, examples: Sequence[tuple[str, str]], caller: Caller
+        self,
+        items: Sequence[str],
+        shown: Sequence[Shown],
+        labels: Labels,
+        examples: Sequence[tuple[str, str]],
+        caller: Caller,
     ) -> list[object]:
         """One label an item: in packs, or, as the profile says, one by one, then in two passes where the
         model tells its scores and no examples are given."""
@@ -144,13 +165,13 @@ class SubCalls:
         if profile.packs_labels and len(items) >= FEWEST_PACKED:
             work = Work.labelling(labels.meanings, examples)
             size = self._comfortable(caller)
-            return await settle(work, items, size, lambda prompts: self._batch(prompts, caller))
+            return await settle(work, items, size, lambda prompts: self._batch(prompts, caller), shown)
 
         async def judged(examples: Sequence[tuple[str, str]]) -> list[Result]:
             before = profile.label(labels.meanings, examples)
             asked = [
-                Prompt((*before, Message("user", item)), choices=labels.names, stable=len(before))
-                for item in items
+                Prompt((*before, Message("user", item)), choices=labels.names, stable=len(before), shown=read)
+                for item, read in zip(items, shown, strict=True)
             ]
             return await self._batch(asked, caller)
 
@@ -186,6 +207,8 @@ class SubCalls:
         key = request_key(caller.info.name, request)
         past = self._scope.replay.call(self._task.node, self._place.cell, key)
         self.made += 1
+        self.read.add(asked.shown.ranges or ())
+        self.unsure |= asked.shown.ranges is None or asked.shown.unplaced > 0
         number = past.started.call if past else self._call_starts(asked, caller, key, batch, index)
         call = Call(number, key, caller.info, asked.occurrence)
         if past is not None and past.ended is not None:
@@ -212,6 +235,8 @@ class SubCalls:
                 prompt=asked.text,
                 key=key,
                 images=tuple(image.words for image in asked.messages[-1].images),
+                ranges=asked.shown.ranges,
+                unplaced=asked.shown.unplaced,
             )
         )
         return number

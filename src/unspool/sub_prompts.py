@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .coverage import UNKNOWN, Shown
 from .errors import HostCallError
 from .images import Image
 from .labels import Scores
@@ -31,6 +32,7 @@ class Prompt:
     occurrence: int = 0  # of equal prompts in one batch: each is a sample of its own
     raw: bool = False  # the reply is read by who asked: the schema is for the provider alone
     room: int = 0  # tokens that the reply may have beyond what a profile gives to each
+    shown: Shown = UNKNOWN  # what it has of the context
 
     @property
     def text(self) -> str:

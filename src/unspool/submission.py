@@ -22,14 +22,18 @@ class Submissions:
         self._task = task
         self._place = place
         self._refused: set[str] = set()
+        self._noticed = False  # it was told what it has not read
         self.accepted: ev.AnswerAccepted | None = None
         self.drafts: list[tuple[str, object]] = []  # where from, value
 
-    def submit(self, call: HostCall, *, looked: bool, sub_calls: int) -> HostReply:
+    def submit(self, call: HostCall, *, looked: bool, sub_calls: int, notice: str | None) -> HostReply:
         value, place = call.args[0], self._place
         try:
             value = self.received(value)
             value = self._check(value, looked, sub_calls)
+            if notice and not self._noticed:
+                self._noticed = True
+                raise ValueError(notice)
         except ValueError as error:
             self.drafts.insert(0, ("refused submission", value))
             refused = ev.AnswerRefused(

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from . import events as ev
+from .coverage import CoverageBuilder
 from .errors import JournalError
 from .types import ROOT, Branch, CellRun, Node, Run, SubCall, Turn, Usage, known_sum
 
@@ -46,9 +47,11 @@ class TraceBuilder:
         self._nodes: dict[str, _OpenNode] = {}
         self._calls: dict[int, SubCall] = {}
         self._decided: ev.BranchesDecided | None = None
+        self.reading = CoverageBuilder()
 
     def add(self, event: ev.Event) -> None:
         self.last = event.time
+        self.reading.add(event)
         match event:
             case ev.RunStarted():
                 self.started = event
@@ -309,6 +312,8 @@ def run_from_events(events: Iterable[ev.Event]) -> Run:
         notes=ended.notes,
         reused=ended.reused,
         reused_cost=ended.reused_cost,
+        coverage=builder.reading.coverage(),
+        citations=builder.reading.citations(),
         trace=trace,
         branches=builder.branches(),
     )

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .reading import Citation, Coverage
+
 ROOT = "0"  # the node that a run begins with
 Status = Literal["answered", "budget", "partial", "failed", "cancelled"]
 Role = Literal["root", "sub"]
@@ -295,8 +297,8 @@ class Run:
     ``answer`` is the submitted value, or the best draft where ``status`` is ``budget``, ``partial`` or
     ``cancelled`` (then ``draft`` says where it came from), else ``None``. ``cost`` is ``None`` as
     soon as the price of one call is not known. ``reused`` and ``reused_cost`` are what the replies that
-    were known had been paid with before; they are in neither ``usage`` nor ``cost``. ``trace`` is the
-    root node.
+    were known had been paid with before; they are in neither ``usage`` nor ``cost``. ``coverage`` is what
+    was read of the input, ``citations`` the quotes from it. ``trace`` is the root node.
     """
 
     id: str
@@ -316,6 +318,8 @@ class Run:
     notes: tuple[str, ...]
     reused: Usage
     reused_cost: float | None
+    coverage: Coverage
+    citations: tuple[Citation, ...]
     trace: Node
     branches: tuple[Branch, ...] = ()  # where there were several: each; ``trace`` is the chosen one's
 

@@ -47,6 +47,7 @@ def test_json_is_one_object_with_the_figures(make_cli: MakeCli) -> None:
     got = json.loads(done.stdout)
     assert list(got) == [
         "answer", "status", "reason", "run_id", "model", "sub_model", "turns", "sub_calls", "usage", "cost", "seconds",
+        "coverage", "citations",
     ]  # fmt: skip
     assert got["answer"] == {"n": [1, 2], "3": [4]}
     assert (got["status"], got["turns"], got["sub_calls"]) == ("answered", 1, 2)

@@ -62,7 +62,7 @@ def test_a_terminal_shows_the_run_and_is_left_as_it_was(make_cli: MakeCli, colum
     cli = make_cli([LOOK, submits("context.upper()")])
     code, sent = on_terminal(cli, cli.ask("Shout it.", cli.file("a.txt", "hello")), columns=columns)
     assert code == 0, sent
-    assert sent.rstrip().endswith("HELLO")
+    assert sent.rstrip().endswith("HELLO\r\nmodels read 100% of the input")
     assert sent.count("\x1b[?25h") >= sent.count("\x1b[?25l") == 1
     assert "turn 1" in sent
     assert "answered in" in sent

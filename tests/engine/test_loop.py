@@ -173,5 +173,5 @@ def test_a_store_gets_every_event_and_tells_the_same_run() -> None:
     events = store.read(run.id)
     assert [e.seq for e in events] == list(range(1, len(events) + 1))
     assert run_from_events(events) == run
-    assert [e.kind for e in events][:3] == ["run.started", "node.started", "turn.started"]
+    assert [e.kind for e in events][:3] == ["run.started", "node.started", "context.measured"]
     assert [e.kind for e in events][-2:] == ["node.ended", "run.ended"]

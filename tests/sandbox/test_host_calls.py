@@ -109,9 +109,11 @@ async def test_a_wrong_call_is_an_error_that_shows_the_right_one(repl: Session, 
 async def test_arguments_arrive_normalised(repl: Session) -> None:
     await repl.show("llm_query(question='q', model='m')\nllm_query_batched(inputs=['a'], on_error='raise')")
     one, many = repl.host.calls
-    assert one == HostCall("llm_query", ("q",), {"model": "m", "schema": None})
+    assert one == HostCall("llm_query", ("q",), {"model": "m", "schema": None, "ranges": b""})
     assert many == HostCall(
-        "llm_query_batched", (["a"],), {"model": None, "schema": None, "on_error": "raise"}
+        "llm_query_batched",
+        (["a"],),
+        {"model": None, "schema": None, "on_error": "raise", "ranges": b""},
     )
 
 

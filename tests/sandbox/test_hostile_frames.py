@@ -138,7 +138,7 @@ class HostileZygote:
                     orders.settimeout(SECONDS)
 
 
-GOOD_END = pack("end", ["good", None, [], []], n=1, outcome="ok", printed=4, omitted=0)
+GOOD_END = pack("end", ["good", None, [], [], None], n=1, outcome="ok", printed=4, omitted=0)
 PLAY = "play"
 
 
@@ -231,6 +231,7 @@ def ended(draw: st.DrawFn) -> bytes:
         draw(st.one_of(st.none(), st.just(("E", "m", "t", 1)), plain, st.tuples(plain, plain, plain, plain))),
         draw(st.one_of(st.just(["a note"]), plain, st.lists(plain, max_size=3))),
         draw(st.one_of(st.just([]), plain, st.lists(plain, max_size=3))),
+        draw(st.one_of(st.none(), st.binary(max_size=80), plain)),
     ]
     if draw(st.booleans()):
         fields = {"n": 1, "outcome": "ok", "printed": 6, "omitted": 0}
@@ -239,7 +240,7 @@ def ended(draw: st.DrawFn) -> bytes:
         )
     fields = {"n": 1, "status": 9, "word": "", "printed": 6, "omitted": 0}
     changed = draw(st.dictionaries(st.sampled_from(list(fields)), odd, max_size=1))
-    return pack("rolled_back", values[: draw(st.sampled_from([0, 1, 1, 2]))], **fields | changed)
+    return pack("rolled_back", values[: draw(st.sampled_from([0, 1]))] + values[4:], **fields | changed)
 
 
 @st.composite
@@ -323,7 +324,9 @@ def opens(script: Script) -> Script:
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scripts.map(opens))
 @example(Script((Say("cell", GOOD_END), Again("cell", 1)), ending="end"))
-@example(Script((Say("node", pack("rolled_back", ["x"], n=1, status=0, word="", printed=1, omitted=0)),)))
+@example(
+    Script((Say("node", pack("rolled_back", ["x", None], n=1, status=0, word="", printed=1, omitted=0)),))
+)
 @example(Script((Say("cell", pack("call", [{}], id=1, name="slow")),) * 2, ending="end"))
 @example(Script((Shut("cell"), Shut("node")), ending="hang"))
 @example(Script(opening=pack("failed", ["why"], context=True)))
@@ -349,7 +352,7 @@ async def test_a_worker_that_behaves_is_understood() -> None:
 
 
 async def test_frames_of_a_cell_that_is_over_are_dropped() -> None:
-    late = pack("end", ["late", None, [], []], n=1, outcome="error", printed=4, omitted=0)
+    late = pack("end", ["late", None, [], [], None], n=1, outcome="error", printed=4, omitted=0)
     end = await meet(Script((Say("cell", GOOD_END + late), Again("cell", 1)), ending="hang"))
     assert end is not None
     assert (end.how, end.output) == ("end", "good")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..coverage import CoverageBuilder
 from ..events import BranchesDecided, Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
 from .options import AsObject, Models, Quiet, RunsFolder, ShowCode, SubModels
+from .reading import coverage_object, reading_lines
 from .runs import hint
 from .terminal import Output, complain, is_terminal, safe
 from .view import View, fold
@@ -155,6 +158,8 @@ def ask(
             display.close()
             engine.close()
         code = deliver(story, as_object=as_object)
+        if not quiet:
+            tell_reading(story)
         if not quiet and not no_journal:
             hint(story.ended, runs, kept=bool(sources) or keep_context)
     raise typer.Exit(code)
@@ -176,6 +181,7 @@ class Story:
     ended: RunEnded | None = None
     decided: BranchesDecided | None = None
     stopped: signal.Signals | None = None
+    reading: CoverageBuilder = field(default_factory=CoverageBuilder)
 
 
 async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) -> Story:
@@ -201,6 +207,7 @@ async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) ->
                 event = replace(event, reason=_STOPPED_BY[story.stopped])
             view = fold(view, event)
             display.add(event)
+            story.reading.add(event)
             if isinstance(event, RunStarted):
                 story.started = event
             elif isinstance(event, BranchesDecided):
@@ -276,6 +283,14 @@ def deliver(story: Story, *, as_object: bool) -> int:
     return TERMINATED if story.stopped == signal.SIGTERM else CODES[ended.status]
 
 
+def tell_reading(story: Story) -> None:
+    """On stderr, below the answer: how much of the input models read, and the quotes from it."""
+    out = Output(sys.stderr)
+    width = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal(sys.stderr) else 100
+    for line in reading_lines(story.reading.coverage(), story.reading.citations(), width):
+        out.line(safe(line))
+
+
 def _object(story: Story, ended: RunEnded) -> dict[str, object]:
     """What --json prints; with --cache also what was not paid again, with --branches how they agree."""
     told = story.decided
@@ -296,5 +311,7 @@ def _object(story: Story, ended: RunEnded) -> dict[str, object]:
         "cost": ended.cost,
         "seconds": round(ended.seconds, 3),
         **({"branches": agreed} if agreed else {}),
+        "coverage": coverage_object(story.reading.coverage()),
+        "citations": [asdict(cited) for cited in story.reading.citations()],
         **({"reused": asdict(ended.reused), "reused_cost": ended.reused_cost} if cache else {}),
     }

@@ -72,7 +72,7 @@ def resume(
 
         from ..journal import Journal
         from ..resume import Past
-        from .ask import deliver, follow
+        from .ask import deliver, follow, tell_reading
         from .display import make_display
 
         journal = Journal(runs)
@@ -90,6 +90,7 @@ def resume(
             engine.close()
         code = deliver(story, as_object=as_object)
         if not quiet:
+            tell_reading(story)
             hint(story.ended, runs)
     raise typer.Exit(code)
 

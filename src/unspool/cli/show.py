@@ -216,6 +216,7 @@ def _end(builder: TraceBuilder, name: str, runs: Path | None, paper: Paper, goin
     """The notes, the answer, and what can be done with a run that has none."""
     from .paint import DIM, RED, block, part
     from .plain import as_text
+    from .reading import reading_lines
 
     ended = builder.ended
     rows: list[Row] = [()]
@@ -225,6 +226,8 @@ def _end(builder: TraceBuilder, name: str, runs: Path | None, paper: Paper, goin
             rows.append((part(f"{ended.status}: {ended.reason}", RED),))
         if ended.draft is not None:
             rows.append((part(f"the answer is a draft: {ended.draft}", RED),))
+        reading = builder.reading
+        rows += [(part(line, DIM),) for line in reading_lines(reading.coverage(), reading.citations())]
         if ended.answer is not None:
             rows += block(as_text(ended.answer), indent="")
     if ended is None or ended.status != "answered":

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from .profile import Profile, read_text
 
-FRONTIER = Profile(name="frontier", system=read_text("frontier.md"))
+FRONTIER = Profile(name="frontier", system=read_text("frontier.md"), tells_unread=True)

@@ -141,6 +141,7 @@ class Profile:
     keep_repeats: bool = True  # whether a reply that repeats the last one joins the history
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls) -> reason to refuse once
+    tells_unread: bool = False  # whether an answer about all is refused once where a part was passed by
     ending: Ending | None = None  # (prose of a reply) -> code that submits what an ending in it names
 
 

@@ -53,6 +53,7 @@ class CellEnd:
     accepted: bool = False  # the answer was accepted
     seconds: float = 0.0
     own_seconds: float = 0.0
+    ranges: bytes | None = None
 
 
 class OwnClock:
@@ -219,7 +220,10 @@ class CellRun:
         if frame.kind != "rolled_back" or frame.number("n") != self._number:
             raise ProtocolError(f"unexpected {frame.kind[:40]!r}")
         end = self.end
-        (end.output,) = _texts(frame.values, 1)
+        if len(frame.values) != 2:
+            raise ProtocolError("an end is malformed")
+        (end.output,) = _texts(frame.values[:1], 1)
+        end.ranges = _ranges(frame.values[1])
         end.printed, end.omitted = frame.number("printed"), frame.number("omitted")
         end.status = frame.number("status", 1 << 16)
         end.word = frame.text("word", 8)
@@ -249,10 +253,11 @@ class CellRun:
         self._notify()
 
     def _take_end(self, frame: Frame) -> None:
-        if len(frame.values) != 4:
+        if len(frame.values) != 5:
             raise ProtocolError("an end is malformed")
-        output, failure, notes, names = frame.values
+        output, failure, notes, names, ranges = frame.values
         end = self.end
+        end.ranges = _ranges(ranges)
         (end.output,) = _texts([output], 1)
         end.notes = _texts(notes, None)
         end.names = _texts(names, None)
@@ -332,6 +337,12 @@ def _texts(value: object, count: int | None) -> list[str]:
     if (count is not None and len(value) != count) or len(value) > 200:
         raise ProtocolError("texts are expected")
     return cast("list[str]", value)
+
+
+def _ranges(value: object) -> bytes | None:
+    if value is not None and type(value) is not bytes:
+        raise ProtocolError("ranges are malformed")
+    return value
 
 
 def _cell_error(value: object) -> CellError:

@@ -255,7 +255,7 @@ class ProcessRepl:
             outcome = "submitted"
         return CellResult(
             outcome, end.output, end.printed, end.omitted, end.error if outcome != "submitted" else None,
-            tuple(told), end.seconds, end.own_seconds,
+            tuple(told), end.seconds, end.own_seconds, end.ranges,
         )  # fmt: skip
 
     def _words(self, end: CellEnd) -> str:

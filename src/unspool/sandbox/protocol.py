@@ -16,13 +16,14 @@ Contract of :class:`Sandbox` and :class:`Repl`:
 Host calls by name (arguments already normalised by the worker, aliases resolved):
 
 =====================  ==========================================================================
-``llm_query``          args (prompt,), kwargs model, schema → str or parsed value
-``llm_query_batched``  args (prompts,), kwargs model, schema, on_error → list of str | FailedCall
-``llm_map``            args (instruction, items), kwargs schema, model, pack → list of values | FailedCall
-``classify``           args (items, labels), kwargs meanings, examples, model → list of str | FailedCall
-``rlm_query``          args (query,), kwargs context or part, schema → the child's answer
-``rlm_query_batched``  args (queries,), kwargs contexts, parts, schema → list | FailedCall
+``llm_query``          args (prompt,), kwargs model, schema, ranges → str or parsed value
+``llm_query_batched``  args (prompts,), kwargs model, schema, on_error, ranges → list of str | FailedCall
+``llm_map``            args (instruction, items), kwargs schema, model, pack, ranges → as in a batch
+``classify``           args (items, labels), kwargs meanings, examples, model, ranges → as in a batch
+``rlm_query``          args (query,), kwargs context or part, schema, ranges, stretches → the child's answer
+``rlm_query_batched``  args (queries,), kwargs contexts, parts, schema, ranges, stretches → list | FailedCall
                        (a part is (start, length) of a text in the REPL's own context)
+``cite``               args (quote, part, offset | None, line | None): where the worker found it → None
 ``budget``             → dict of what is left
 ``submit``             args (value,), kwargs printed (int: characters the cell has printed so
                        far), variable (str | None: the text names a variable of that name),
@@ -32,6 +33,8 @@ Host calls by name (arguments already normalised by the worker, aliases resolved
                        their descriptors; asked by the REPL itself
 any tool's name        args, kwargs as the code gave them
 =====================  ==========================================================================
+
+``ranges`` and ``stretches`` (bytes | None) say what the texts have of the context, see ``reach/marks.py``.
 """
 
 from __future__ import annotations
@@ -108,6 +111,7 @@ class CellResult:
     notes: tuple[str, ...] = ()  # for the model: names restored, what was lost, why it was stopped
     seconds: float = 0.0
     own_seconds: float = 0.0
+    ranges: bytes | None = None  # what ``output`` shows of the context, as reach/marks.py packs it; unchecked
 
 
 class Repl(Protocol):

@@ -50,7 +50,10 @@ import threading
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+if TYPE_CHECKING:
+    from ..reach.marks import Marks
 
 # ---------------------------------------------------------------------------------------- values
 
@@ -1203,7 +1206,7 @@ class Functions:
             name: getattr(self, name)
             for name in (
                 "llm_query", "llm_query_batched", "llm_map", "classify", "rlm_query", "rlm_query_batched",
-                "grep", "chunks", "budget", "SHOW_VARS", "submit", "FINAL", "FINAL_VAR", "SUBMIT",
+                "grep", "chunks", "budget", "cite", "SHOW_VARS", "submit", "FINAL", "FINAL_VAR", "SUBMIT",
             )
         }  # fmt: skip
         self.names |= {"LLMError": LLMError, "FailedCall": FailedCall}
@@ -1211,6 +1214,17 @@ class Functions:
 
     def _call(self, name: str, /, *args: object, **kwargs: object) -> object:
         return self._repl.calls.call(name, args, kwargs)
+
+    def _read(self, texts: Sequence[str]) -> dict[str, object]:
+        """What these texts have of the context, for the host."""
+        marks = self._repl.marks
+        return {} if marks is None else {"ranges": marks.prompts(texts)}
+
+    def _read_by_children(self, queries: Sequence[str], contexts: Sequence[object]) -> dict[str, object]:
+        marks = self._repl.marks
+        return (
+            {} if marks is None else {"ranges": marks.prompts(queries), "stretches": marks.children(contexts)}
+        )
 
     def _tool(self, name: str) -> Callable[..., object]:
         def tool(*args: object, **kwargs: object) -> object:
@@ -1233,6 +1247,7 @@ class Functions:
         prompt = _one_prompt(given.get("prompt"), "llm_query", "llm_query_batched")
         images = given.get("images")
         more = {} if images is None else {"images": reach("pictures").many(images)}
+        more |= self._read([prompt])
         schema = given.get("schema")
         value = self._call("llm_query", prompt, model=given.get("model"), schema=_as_schema(schema), **more)
         return _as_wanted(schema, value)
@@ -1251,10 +1266,8 @@ class Functions:
         schema, on_error = given.get("schema"), given.get("on_error", "item")
         images = given.get("images")
         more = {} if images is None else {"images": reach("pictures").of_each(images, len(prompts))}
-        model = given.get("model")
-        values = self._call(
-            "llm_query_batched", prompts, model=model, schema=_as_schema(schema), on_error=on_error, **more
-        )
+        more |= {"model": given.get("model"), "on_error": on_error, **self._read(prompts)}
+        values = self._call("llm_query_batched", prompts, schema=_as_schema(schema), **more)
         return _all_as_wanted(schema, values)
 
     def llm_map(self, *args: object, **kwargs: object) -> object:
@@ -1275,7 +1288,7 @@ class Functions:
         if not texts:
             return []
         schema = given.get("schema")
-        more = {"model": given.get("model"), "pack": given.get("pack")}
+        more = {"model": given.get("model"), "pack": given.get("pack"), **self._read(texts)}
         values = self._call("llm_map", instruction, texts, schema=_as_schema(schema), **more)
         return _all_as_wanted(schema, values)
 
@@ -1297,7 +1310,7 @@ class Functions:
         if isinstance(examples, dict):
             examples = list(examples.items())
         pairs = [] if examples is None else _many(examples, "examples=")
-        more = {"meanings": meanings, "examples": pairs, "model": given.get("model")}
+        more = {"meanings": meanings, "examples": pairs, "model": given.get("model"), **self._read(texts)}
         return Labelled(cast("list[object]", self._call("classify", texts, labels, **more)))
 
     def rlm_query(self, *args: object, **kwargs: object) -> object:
@@ -1310,6 +1323,7 @@ class Functions:
         where: dict[str, object] = (
             {"context": _with_tables(given.get("context"))} if part is None else {"part": part}
         )
+        where |= self._read_by_children([query], [where.get("context")])
         return _as_wanted(schema, self._call("rlm_query", query, **where, schema=_as_schema(schema)))
 
     def rlm_query_batched(self, *args: object, **kwargs: object) -> object:
@@ -1329,10 +1343,11 @@ class Functions:
             return []
         schema, parts = given.get("schema"), [self._place(context) for context in contexts or ()]
         contexts = None if contexts is None else [_with_tables(context) for context in contexts]
+        rest = [None if part else context for context, part in zip(contexts or (), parts, strict=True)]
         where: dict[str, object] = {"contexts": contexts}
         if any(parts):
-            rest = [None if part else context for context, part in zip(contexts or (), parts, strict=True)]
             where = {"contexts": rest, "parts": parts}
+        where |= self._read_by_children(queries, rest)
         values = self._call("rlm_query_batched", queries, **where, schema=_as_schema(schema))
         return _all_as_wanted(schema, values)
 
@@ -1416,10 +1431,23 @@ class Functions:
             raise TypeError(f"{usage}: text has to be a str or a list, not a {type(text).__name__}")
         if hasattr(type(text), "__unspool_text__"):
             return cast("Callable[[int, int], Sequence[object]]", text.chunks)(size, overlap)  # type: ignore[attr-defined]
-        step = size - overlap
-        return (
-            [text[at : at + size] for at in range(0, max(1, len(text) - overlap), step)] if len(text) else []
-        )
+        starts = range(0, max(1, len(text) - overlap), size - overlap) if len(text) else ()
+        if self._repl.marks is not None:
+            self._repl.marks.made(text, starts)
+        return [text[at : at + size] for at in starts]
+
+    def cite(self, quote: object) -> object:
+        """cite(quote): where a passage stands in the context, word for word; false where it does not."""
+        marks = self._repl.marks
+        if not isinstance(quote, str) or not quote.strip():
+            raise TypeError("cite takes the words of a passage of the context, e.g. cite('the first of May')")
+        if marks is None:
+            raise RuntimeError("cite does not work in this REPL")
+        found = marks.cite(quote)
+        self._call("cite", quote, found.part, found.offset, found.line)
+        if not found:
+            self._repl.note(f"cite: not in the context, word for word: {found!r}")
+        return found
 
     def SHOW_VARS(self) -> str:
         """SHOW_VARS(): the names you have made, with types and sizes."""
@@ -1690,11 +1718,12 @@ class Repl:
 
     def __init__(
         self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str], reserve: Reserve,
-        tables: bool = False,
+        tables: bool = False, marks: Marks | None = None,
     ) -> None:  # fmt: skip
         self.screen = screen
         self._tables = tables
         self.context = context
+        self.marks = marks  # what is read of the context; None: nobody traces it
         self.reserve = reserve
         self.interrupts = Interrupts()
         self.calls: Calls = cast(Calls, None)  # each cell has its own
@@ -1982,9 +2011,12 @@ class Worker:
         for link in self._own_links():
             link.close()
 
-    def serve(self, load: Callable[[], object], room: int = -1) -> NoReturn:
-        """Opens the REPL and runs cells until the host goes. ``load`` makes the context; ``room`` is for
-        the screen, so that the host can read what a process has printed that is no more."""
+    def serve(
+        self, load: Callable[[], object], room: int = -1, trace: Callable[[object], Marks] | None = None
+    ) -> NoReturn:
+        """Opens the REPL and runs cells until the host goes. ``load`` makes the context, ``trace`` what
+        tells of its reading; ``room`` is for the screen, so that the host can read what a process has
+        printed that is no more."""
         frame, _ = self._next_order()
         shown = frame.number("shown", 1 << 24)
         tools, imports, seed = cast("tuple[list[str], list[str], int | None]", frame.values)
@@ -1997,17 +2029,15 @@ class Worker:
         reserve = Reserve()
         reserve.take()
         try:
-            tables = frame.fields.get("tables") is True
-            self._repl = Repl(screen, load(), tools, imports, reserve, tables)
+            tables, context = frame.fields.get("tables") is True, load()
+            marks = None if trace is None else trace(context)
+            self._repl = Repl(screen, context, tools, imports, reserve, tables, marks)
         except Exception as error:
             reserve.drop()
-            context = isinstance(error, ContextLost)
-            why = (
-                f"the context cannot be handed over: {error}"
-                if context
-                else f"{type(error).__name__}: {error}"
-            )
-            self._control.sendall(pack("failed", [why], context=context))
+            lost = isinstance(error, ContextLost)
+            why = f"{type(error).__name__}: {error}"
+            why = f"the context cannot be handed over: {error}" if lost else why
+            self._control.sendall(pack("failed", [why], context=lost))
             os._exit(0)
         self._tell(b"R 0")
         self._control.sendall(pack("ready"))
@@ -2060,6 +2090,8 @@ class Worker:
         self._links = {link.fileno(): os.fstat(link.fileno()).st_ino for link in self._own_links()}
         repl.calls = Calls(channel, repl.interrupts)
         source = cast(str, repl.calls.receive().values[0])
+        if repl.marks is not None:
+            repl.marks.cell_began()
         ended = repl.run(number, source)
         if os.getpid() != pid:
             os._exit(0)  # a process that the cell has forked came to its end
@@ -2102,8 +2134,8 @@ class Worker:
         )  # fmt: skip
         names = [name[:60] for name in itertools.islice(repl.made(answer=True), 100)]
         frame = pack(
-            "end", [output, failure, repl.take_notes(), names], n=number, outcome=ended.outcome,
-            printed=printed, omitted=omitted,
+            "end", [output, failure, repl.take_notes(), names, self._read(output)], n=number,
+            outcome=ended.outcome, printed=printed, omitted=omitted,
         )  # fmt: skip
         self._dismiss()  # from here on the cell stands
         # What the cell has left running is ended by the keeper: when it hears of the fork that comes
@@ -2113,6 +2145,10 @@ class Worker:
             repl.calls.send(frame)
         if not self._ahead:
             self._settle()
+
+    def _read(self, output: str) -> bytes | None:
+        """The ranges of the context in what is shown of a cell."""
+        return None if self._repl.marks is None else self._repl.marks.printed(output)
 
     def _dismiss(self) -> None:
         checkpoint, self._checkpoint = self._checkpoint, 0
@@ -2180,7 +2216,7 @@ class Worker:
         self._tell(b"T %d" % number)
         self._settle()
         frame = pack(
-            "rolled_back", [output], n=number, status=status, word=word.decode("ascii", "replace"),
-            printed=printed, omitted=omitted,
+            "rolled_back", [output, self._read(output)], n=number, status=status,
+            word=word.decode("ascii", "replace"), printed=printed, omitted=omitted,
         )  # fmt: skip
         self._control.sendall(frame)

@@ -27,6 +27,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 if TYPE_CHECKING or __package__:
+    from ..reach.marks import Marks
     from . import _parcel, _texts, keeper, linux, worker
 else:  # executed as a file: its siblings are not a package here
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -43,6 +44,7 @@ else:  # executed as a file: its siblings are not a package here
     import reach.pictures
     import reach.tables
     import reach.typed  # noqa: F401
+    from reach.marks import Marks
 
     del sys.path[-1]
 
@@ -326,7 +328,7 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
         linux.seal_worker(confined, memory=memory, mapped=mapped, copied=copied, files=files)
     else:
         _limit_plainly(scratch, request["memory"] + copied)
-    worker.Worker(socket.socket(fileno=control), desk).serve(load, room)
+    worker.Worker(socket.socket(fileno=control), desk).serve(load, room, Marks)
 
 
 def _limit_plainly(scratch: str, memory: int) -> None:

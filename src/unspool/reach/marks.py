@@ -1,0 +1,191 @@
+"""Which ranges of the context a model was shown: what cells print and what sub-calls are given, traced in
+the worker, which has the context.
+
+Contract: a context of text (:func:`parts_of`) is traced, another one is not, and then all is unknown. A
+*part* is the text itself (0), or an item of a list or a value of a dict, by its number. Positions are
+characters of the part. White space next to what was read counts as read. Tracing never takes longer than
+:data:`GRACE` and :data:`SHARE` of a cell's time and a little for each prompt; what there was no time for is
+told as so many characters, never left out. See :mod:`.places` for how a text is found.
+
+Ranges travel as bytes: (item, part, start, end), eight bytes a number; part -1: so many characters
+(``start``) of the item were not looked at.
+
+>>> marks = Marks(["the first of two texts, with a few words", "and another one, which nobody has read yet"])
+>>> marks.cell_began()
+>>> unpack_ranges(marks.prompts(["Say in one word: the first of two texts, with a few words"]))
+[(0, 0, 0, 40)]
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from time import perf_counter
+
+from .cite import Citation, Lines, cite
+from .places import Places
+from .short_lines import SHORT_LINE, Piece
+
+GRACE = 0.05  # seconds in a cell
+PRINT_GRACE = 0.02  # of those for what it printed, whatever else it did
+SHARE = 0.05  # of the cell's time so far
+EACH = 20e-6  # seconds more for each prompt
+MOST_RANGES = 1_000  # of one text, the longest
+MOST_ROWS = 200_000  # of one batch
+MOST_JOINED = 1 << 25  # characters of all parts of a context of several
+MOST_SPACE = 100  # white space characters next to a piece that count with it
+UNPLACED = -1
+_ROW, _CHILD_ROW = struct.Struct("<4q"), struct.Struct("<6q")
+
+
+def parts_of(context: object) -> list[str] | None:
+    """The texts that a context is made of; None where it is not made of text."""
+    if isinstance(context, str):
+        return [context]
+    if not isinstance(context, list | tuple | dict):
+        return None
+    texts = [text for text in (context.values() if isinstance(context, dict) else context)
+             if isinstance(text, str)]  # fmt: skip
+    return texts if texts and len(texts) == len(context) else None
+
+
+def unpack_ranges(data: bytes, size: int = 4) -> list[tuple[int, ...]]:
+    """What :class:`Marks` has packed; ``size`` numbers each. Raises ``ValueError`` for other bytes."""
+    try:
+        return list(struct.Struct(f"<{size}q").iter_unpack(data))
+    except struct.error:
+        raise ValueError("ranges are malformed") from None
+
+
+class Marks:
+    """What one REPL has shown of its context."""
+
+    def __init__(self, context: object) -> None:
+        self.context = context
+        self._places: Places | None = None
+        self._starts: list[int] = []  # of each part in the text of all
+        self._sizes: list[int] = []
+        self._is_text: bool | None = None  # None: nobody has asked yet
+        self._lines: dict[int, Lines] = {}
+        self._began = self._spent = 0.0
+        self._prompts = 0
+
+    def cell_began(self) -> None:
+        self._began, self._spent, self._prompts = perf_counter(), 0.0, 0
+
+    def _home(self) -> Places | None:
+        """All parts as one text, made when it is first needed."""
+        if self._is_text is None:
+            self._is_text = False  # stays so where memory does not suffice
+            texts = parts_of(self.context)
+            single = isinstance(self.context, str)
+            self._is_text = texts is not None and (single or sum(map(len, texts)) <= MOST_JOINED)
+            if texts is not None and self._is_text:
+                self._sizes = list(map(len, texts))
+                self._starts = [0, *itertools.accumulate(size + 1 for size in self._sizes)][:-1]
+                self._places = Places(texts[0] if single else "\n".join(texts))
+        return self._places
+
+    def made(self, text: object, starts: Iterable[int]) -> None:
+        """Pieces of a text were handed out that begin at these places."""
+        if isinstance(text, str) and text is self.context and (home := self._home()) is not None:
+            home.hand_out(starts)
+
+    def printed(self, text: str) -> bytes | None:
+        """The ranges in what a cell printed, as it is shown; None where the context is no text."""
+        if not text:
+            return b""
+        if (home := self._home()) is None:
+            return None
+        if len(text) < SHORT_LINE:
+            return b""
+        shown = [text]
+        if "\\n" in text or "\\t" in text:  # the repr of a text, or of a list of them
+            told = text.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'").replace("\\\\", "\\")
+            shown = [told, text] if "\\" in home.home else [told]
+        rows = [
+            row
+            for variant in shown
+            for row in self._rows(home, 0, variant, max(PRINT_GRACE, self._time_left()), SHORT_LINE)
+        ]
+        return b"".join(_ROW.pack(*row) for row in rows)
+
+    def prompts(self, texts: Sequence[str]) -> bytes | None:
+        """The ranges in each of the texts of a batch."""
+        if (home := self._home()) is None:
+            return None
+        self._prompts += len(texts)
+        rows: list[bytes] = []
+        for item, text in enumerate(texts):
+            left = self._time_left() if len(rows) < MOST_ROWS // 2 else 0.0
+            rows += [_ROW.pack(*row) for row in self._rows(home, item, text, left)]
+        return b"".join(rows)
+
+    def children(self, contexts: Sequence[object]) -> bytes | None:
+        """What the contexts of children have of this one: (child, its part, place there, part, start, end)"""
+        if (home := self._home()) is None:
+            return None
+        rows: list[bytes] = []
+        for child, context in enumerate(contexts):
+            if context is self.context:
+                rows += [_CHILD_ROW.pack(child, n, 0, n, 0, size) for n, size in enumerate(self._sizes)]
+                continue
+            texts = parts_of(context) or []
+            self._prompts += len(texts)
+            for number, text in enumerate(texts):
+                pieces, _ = self._found(home, text, self._time_left())
+                for at, start, size in pieces[:MOST_RANGES]:
+                    for part, first, last in self._in_parts(start, start + size):
+                        place = at + self._starts[part] + first - start
+                        rows.append(_CHILD_ROW.pack(child, number, place, part, first, last))
+        return b"".join(rows)
+
+    def cite(self, quote: str) -> Citation:
+        """Where a passage stands."""
+        return cite(quote, self.context, self._lines)
+
+    def _time_left(self) -> float:
+        since = perf_counter() - self._began
+        return GRACE + SHARE * since + EACH * self._prompts - self._spent
+
+    def _found(self, home: Places, text: str, seconds: float, whole: int = 1) -> tuple[list[Piece], int]:
+        begun = perf_counter()
+        found = home.find(text, seconds, whole)
+        self._spent += perf_counter() - begun
+        return found
+
+    def _rows(
+        self, home: Places, item: int, text: str, seconds: float, whole: int = 1
+    ) -> list[tuple[int, int, int, int]]:
+        pieces, late = self._found(home, text, seconds, whole)
+        rows = [
+            (item, part, first, last)
+            for _, start, size in pieces
+            for part, first, last in self._in_parts(*self._with_space(home.home, start, start + size))
+        ]
+        if len(rows) > MOST_RANGES:
+            rows = sorted(rows, key=lambda row: row[2] - row[3])[:MOST_RANGES]
+        return [*rows, (item, UNPLACED, late, 0)] if late else rows
+
+    @staticmethod
+    def _with_space(home: str, start: int, end: int) -> tuple[int, int]:
+        """The range, and the white space around it."""
+        last = min(len(home), end + MOST_SPACE)
+        while end < last and home[end].isspace():
+            end += 1
+        first = max(0, start - MOST_SPACE)
+        while start > first and home[start - 1].isspace():
+            start -= 1
+        return start, end
+
+    def _in_parts(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """A range of the text of all parts as ranges of parts."""
+        number = bisect.bisect_right(self._starts, start) - 1
+        while number < len(self._starts) and self._starts[number] < end:
+            base = self._starts[number]
+            first, last = max(0, start - base), min(self._sizes[number], end - base)
+            if first < last:
+                yield number, first, last
+            number += 1

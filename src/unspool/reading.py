@@ -1,0 +1,61 @@
+"""What was read of an input, in words: shares, ranges, quotes.
+
+Contract: nothing here does I/O or imports another room. Positions are characters. What is not known is
+``None``, never 0.
+
+>>> Coverage().share is None
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Range = tuple[int, int, int]
+"""A stretch of the input: the number of its part, start and end in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartCoverage:
+    """One part of the input: the text itself, an item of a list, a value of a mapping."""
+
+    number: int
+    name: str | None  # its key in a mapping
+    size: int  # characters
+    share: float  # read, of 1
+    read: tuple[Range, ...]  # start, end, how often
+    unread: tuple[tuple[int, int], ...]  # start, end
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What models were shown of the input: by prints, by sub-calls, by children. Shares are of 1.
+
+    All is ``None`` where the input is not made of text. Where ``unplaced`` or ``unknown`` is not 0, the
+    shares are lower bounds. What code read without showing it to a model is not in it.
+    """
+
+    share: float | None = None  # by anything
+    size: int | None = None  # characters
+    read: int | None = None
+    by_prints: float | None = None
+    by_sub_calls: float | None = None
+    by_children: float | None = None
+    unplaced: int = 0  # characters shown that there was no time to look for in the input
+    unknown: int = 0  # prints and sub-calls of which it is not known what they showed
+    parts: tuple[PartCoverage, ...] = ()  # the first thousand
+    parts_in_all: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote, and where it stands in the input of the node that cited it."""
+
+    quote: str
+    source: str | None  # the key or number of the part; None: the input is one text
+    offset: int | None  # characters of the part; None: it is not there
+    line: int | None  # from 1
+    found: bool
+    verified: bool | None  # the host has compared it with the input; None: it could not
+    node: str = "0"
+    via: str = "cite"  # or "answer": it stood between quotation marks there
