@@ -188,7 +188,9 @@ class Children:
                 )
             given = context.text if isinstance(context, TextPart) else context
             text = query if given is None else f"{query}\n\n{as_text(given)}"
-            return await self._subs.query(text, None, schema, with_stretches(shown.query, shown.context))
+            return await self._subs.query(
+                text, None, schema, shown=with_stretches(shown.query, shown.context)
+            )
         wanted = _answer_of(schema)
         context = "" if context is None else context
         if query == self._task.query and _same(context, self._task.context):

@@ -73,10 +73,10 @@ class SubCalls:
     async def query_of(self, call: HostCall) -> object:
         (shown,) = self._ground.read(call.kwargs.get("ranges"), 1)
         model, schema, images = (call.kwargs.get(name) for name in ("model", "schema", "images"))
-        return await self.query(call.args[0], model, schema, images, shown)
+        return await self.query(call.args[0], model, schema, images, shown=shown)
 
     async def query(
-        self, prompt: object, model: object, schema: object, images: object = None, shown: Shown = UNKNOWN
+        self, prompt: object, model: object, schema: object, images: object = None, *, shown: Shown = UNKNOWN
     ) -> object:
         message = Message("user", as_text(prompt), as_images(images))
         asked = Prompt((message,), Schema.of(schema), shown=shown)
