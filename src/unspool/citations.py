@@ -11,7 +11,7 @@ quotation marks in an answer of text are looked for as well, where that is cheap
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 
 from . import events as ev
@@ -43,6 +43,7 @@ class _Claim:
     part: int
     offset: int | None
     line: int | None
+    source: str | None = None
 
 
 class Citations:
@@ -55,7 +56,7 @@ class Citations:
         self._told: set[tuple[str, int | None]] = set()
 
     def cite(self, call: HostCall) -> HostReply:
-        """``cite(quote)``: args quote, part, offset (None: not found), line."""
+        """``cite(quote)``: args quote, part, offset (None: not found), line, source."""
         claim = _claim(call.args)
         if claim is not None:
             self._tell(self._checked(claim))
@@ -73,14 +74,17 @@ class Citations:
 
     def _texts(self) -> Iterator[tuple[int, str | None, str]]:
         context = self._task.context
-        return texts_of(context.text if isinstance(context, TextPart) else context)
+        for number, name, text in texts_of(context.text if isinstance(context, TextPart) else context):
+            if isinstance(text, str):
+                yield number, name, text
 
     def _is_small(self) -> bool:
         context = self._task.context
         if isinstance(context, TextPart):
             return len(context) <= SMALL
-        sizes = [len(text) for _, _, text in texts_of(context)]
-        return bool(sizes) and sum(sizes) <= SMALL
+        sizes = [len(text) for _, _, text in self._texts()]
+        whole = isinstance(context, str) or (isinstance(context, Sized) and len(sizes) == len(context))
+        return bool(sizes) and whole and sum(sizes) <= SMALL
 
     def _found(self, quote: str, via: str) -> ev.Cited:
         for _, name, text in self._texts():
@@ -101,7 +105,7 @@ class Citations:
                 line = _line(text, claim.offset) if holds and len(text) <= SMALL else claim.line
                 offset = claim.offset if holds else None
                 return self._event(claim.quote, name, offset, line if holds else None, holds, holds, "cite")
-        return self._event(claim.quote, None, claim.offset, claim.line, True, None, "cite")
+        return self._event(claim.quote, claim.source, claim.offset, claim.line, True, None, "cite")
 
     def _event(
         self,
@@ -128,16 +132,17 @@ class Citations:
 
 def _claim(args: tuple[object, ...]) -> _Claim | None:
     """What is claimed; None for what is no claim."""
-    if len(args) != 4:
+    if len(args) != 5:
         return None
-    quote, part, offset, line = args
+    quote, part, offset, line, source = args
     if not isinstance(quote, str) or not 0 < len(quote) <= LONGEST or type(part) is not int or part < 0:
         return None
     if offset is None:
         return _Claim(quote, 0, None, None)
     if type(offset) is not int or not 0 <= offset < 1 << 62:
         return None
-    return _Claim(quote, part, offset, line if type(line) is int and 0 < line < 1 << 62 else None)
+    line = line if type(line) is int and 0 < line < 1 << 62 else None
+    return _Claim(quote, part, offset, line, source[:1_000] if isinstance(source, str) else None)
 
 
 def _line(text: str, offset: int) -> int:

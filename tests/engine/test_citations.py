@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,7 +72,7 @@ def test_a_value_of_cite_may_be_in_an_answer() -> None:
 
 
 def test_a_false_claim_of_a_repl_is_not_believed() -> None:
-    lie = "llm_query.__self__._repl.calls.call('cite', ({quote}, {part}, {offset}, {line}), {{}})"
+    lie = "llm_query.__self__._repl.calls.call('cite', ({quote}, {part}, {offset}, {line}, None), {{}})"
     claims = [
         lie.format(quote="'no such words'", part=0, offset=4, line=1),
         lie.format(quote="'Nobody'", part=0, offset=33, line=99),
@@ -91,6 +93,24 @@ def test_a_false_claim_of_a_repl_is_not_believed() -> None:
         ("also not there", None, None, False, True),
         ("letter", 10, 1, True, True),
     ]
+
+
+def test_files_are_cited_by_path_and_line(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("nothing here\n", "utf-8")
+    (tmp_path / "b.txt").write_text(TEXT, "utf-8")
+    run, model = play([py("print(cite('Nobody read'), cite('not there'))"), py("submit(1)")], tmp_path)
+    assert "b.txt, line 2" in shown(model, 1)
+    first, second = run.citations
+    assert (first.source, first.offset, first.line, first.found) == ("b.txt", 33, 2, True)
+    assert (first.verified, second.found, second.verified) == (None, False, None)
+    run, _ = play([py("print(cite('from Zoë').line)"), py("submit(1)")], tmp_path / "b.txt")
+    assert [(c.source, c.offset, c.line) for c in run.citations] == [(None, TEXT.index("from Zoë"), 3)]
+
+
+def test_an_input_without_text_has_no_passages() -> None:
+    run, model = play([py("cite('words')"), py("submit(1)")], [1, 2])
+    assert "TypeError: cite finds passages of text; the context is a list" in shown(model, 1)
+    assert run.citations == ()
 
 
 @pytest.mark.parametrize("argument", ["", "''", "7", "None"])

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import bisect
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, cast
 
 SHOWN = 60  # characters of a quote that its repr shows
 NEAR = 5_000_000  # characters of a text in which a nearest line is looked for
@@ -45,14 +46,24 @@ class Citation:
         return f"{quote!r} ({where})"
 
 
+class Text(Protocol):
+    """A ``str``, or one that is not in memory (``text.py``)."""
+
+    def __len__(self) -> int: ...
+
+    def find(self, sub: str, /) -> int: ...
+
+
 class Lines:
     """Line numbers of places in a text, each counted from the nearest that is known."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: Text) -> None:
         self._text = text
         self._known = [(0, 1)]
 
     def of(self, offset: int) -> int:
+        if not isinstance(self._text, str):
+            return cast(int, self._text.line_of(offset))  # type: ignore[attr-defined]
         place = bisect.bisect_right(self._known, (offset, 1 << 62)) - 1
         start, line = self._known[place]
         line += self._text.count("\n", start, offset)
@@ -61,15 +72,22 @@ class Lines:
         return line
 
 
-def texts_of(context: object) -> Iterator[tuple[int, str | None, str]]:
-    """The texts in a context: number, name, text; those of a list or a mapping one by one."""
-    if isinstance(context, str):
-        yield 0, None, context
-    elif isinstance(context, dict | list | tuple):
-        pairs = context.items() if isinstance(context, dict) else enumerate(context)
-        for number, (name, text) in enumerate(pairs):
-            if isinstance(text, str):
-                yield number, str(name), text
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) or (hasattr(type(value), "__unspool_text__") and hasattr(value, "line_of"))
+
+
+def texts_of(context: object) -> Iterator[tuple[int, str | None, Text]]:
+    """The texts in a context: number, name, text; those of a list, a mapping or a folder one by one."""
+    if _is_text(context):
+        yield 0, None, cast(Text, context)
+    elif hasattr(type(context), "__unspool_text__") and hasattr(context, "texts"):  # files
+        for number, (path, text) in enumerate(context.texts()):
+            yield number, path, text
+    elif isinstance(context, Mapping | list | tuple):
+        pairs = context.items() if isinstance(context, Mapping) else enumerate(context)
+        for number, (name, value) in enumerate(pairs):
+            if _is_text(value):
+                yield number, str(name), cast(Text, value)
 
 
 def cite(quote: str, context: object, lines: dict[int, Lines] | None = None) -> Citation:
@@ -91,6 +109,8 @@ def _nearest(quote: str, context: object) -> str:
     wanted = " ".join(quote.split()).casefold()[:500]
     compared = 0
     for _, name, text in texts_of(context):
+        if not isinstance(text, str):
+            continue
         room -= len(text)
         if room < 0 or compared > MOST_LINES:
             break

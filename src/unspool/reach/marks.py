@@ -24,7 +24,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 
-from .cite import Citation, Lines, cite
+from .cite import Citation, Lines, cite, texts_of
 from .places import Places
 from .short_lines import SHORT_LINE, Piece
 
@@ -143,7 +143,9 @@ class Marks:
         return b"".join(rows)
 
     def cite(self, quote: str) -> Citation:
-        """Where a passage stands."""
+        """Where a passage stands. Raises ``TypeError`` where there is no text."""
+        if next(texts_of(self.context), None) is None:
+            raise TypeError(f"cite finds passages of text; the context is a {type(self.context).__name__}")
         return cite(quote, self.context, self._lines)
 
     def _time_left(self) -> float:

@@ -1444,7 +1444,7 @@ class Functions:
         if marks is None:
             raise RuntimeError("cite does not work in this REPL")
         found = marks.cite(quote)
-        self._call("cite", quote, found.part, found.offset, found.line)
+        self._call("cite", quote, found.part, found.offset, found.line, found.source)
         if not found:
             self._repl.note(f"cite: not in the context, word for word: {found!r}")
         return found
