@@ -73,6 +73,7 @@ class HostileZygote:
         self.script = script
         self.threads: list[threading.Thread] = []
         self.dead = threading.Event()
+        self.hello: dict[str, object] = {}
 
     def open(self, request: object, fds: Sequence[int]) -> None:
         control, orders = (socket.socket(fileno=os.dup(fd)) for fd in fds[:2])
