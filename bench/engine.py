@@ -15,9 +15,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file
@@ -25,6 +26,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 import size
 import trees
 from measure import Row, as_json, row, runs_apart, table, timed
+
+if TYPE_CHECKING:
+    from unspool.models.protocol import Message
 
 CONTEXT = "one line of text\n" * 10_000
 HERE = Path(__file__).parent
@@ -271,9 +275,17 @@ def time_limit(rounds: int) -> list[Row]:
         for what, code in BUSY:
             values = []
             for _ in range(rounds):
-                model = ScriptedModel([f"```python\n{code}\n```"])
+
+                def reply(messages: Sequence[Message], code: str = code) -> str:
+                    child = trees.question(messages) != "q"
+                    return trees.cell("print(llm_query('prompt'))" if child else code)
+
+                model = ScriptedModel(reply)
                 engine = RLM(model, sub_model=slow, budget=Budget(seconds=TIME_LIMIT), concurrency=200)  # type: ignore[arg-type]
-                values.append(timed(lambda engine=engine: engine.run("q", "c")))
+                started = time.perf_counter()
+                status = engine.run("q", "c").status
+                values.append(time.perf_counter() - started)
+                assert status == "budget", status
                 engine.close()
             floors, goal = (TIME_LIMIT,) * rounds, "≤ 0.3 s beyond the limit"
             rows.append(
