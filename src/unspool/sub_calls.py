@@ -38,6 +38,9 @@ OTHER = "other"
 FEWEST_PACKED = 4  # items to label: fewer are asked one by one, each label enforced where the model can
 
 
+FEWEST_TASKS, TASKS_PER_CALL = 256, 8  # of one batch, however large; the second for each call at a time
+
+
 class SubCalls:
     """The sub-calls of one node. ``made`` counts them, failed ones included."""
 
@@ -193,13 +196,20 @@ class SubCalls:
             self._scope.log.emit(
                 ev.BatchStarted(node=node, turn=place.turn, cell=place.cell, batch=batch, size=size)
             )
-        prompts = told_apart(prompts)
+        todo = iter(enumerate(told_apart(prompts)))
+        results: dict[int, Result] = {}
+
+        async def some() -> None:
+            for index, prompt in todo:
+                results[index] = await self._sub_call(prompt, caller, batch, index)
+
+        # A task for each that is under way and for many that wait for a next try, and not for all: they
+        # would lie in memory, and be cancelled one by one.
+        width = max(FEWEST_TASKS, TASKS_PER_CALL * max(each.gate.limit for each in caller.each))
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._sub_call(prompt, caller, batch, index))
-                for index, prompt in enumerate(prompts)
-            ]
-        return [task.result() for task in tasks]
+            for _ in range(min(size, width)):
+                group.create_task(some())
+        return [results[index] for index in range(size)]
 
     async def _sub_call(self, asked: Prompt, caller: Caller, batch: int | None, index: int) -> Result:
         """One sub-call, journalled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -280,3 +281,19 @@ def test_a_child_over_the_same_question_and_context_is_refused() -> None:
     run, model = play([py("rlm_query('What is there?', context)"), py("print(1)\nsubmit('x')")])
     assert run.answer == "x"
     assert "your own question" in shown(model, 1)
+
+
+def test_a_large_batch_has_few_tasks_at_a_time_and_keeps_its_order() -> None:
+    most = 0
+
+    def reply(messages: tuple[Message, ...]) -> str:
+        nonlocal most
+        most = max(most, len(asyncio.all_tasks()))
+        return messages[-1].text.upper()
+
+    sub = ScriptedModel(reply, name="scripted:sub")
+    code = "r = llm_query_batched([f'item {i}' for i in range(3000)])\nok = r == [f'ITEM {i}' for i in range(3000)]\nprint(ok)\nsubmit(ok)"
+    run, _ = play([py(code)], sub=sub, concurrency=8)
+    assert run.answer is True
+    assert run.sub_calls == 3000
+    assert most < 600
