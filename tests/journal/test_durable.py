@@ -23,10 +23,10 @@ def test_what_the_disk_refuses_is_raised_by_the_next_event(tmp_path: Path) -> No
     with open(tmp_path / "events", "wb") as file:
         syncer = Syncer(file.fileno(), every=0.0)
         syncer.value(tmp_path / "loop")
-        syncer.wrote()
-        syncer.wait()
         with pytest.raises(OSError, match="symbolic links"):
-            syncer.wrote()
+            for _ in range(2):  # the first may be quicker than the disk
+                syncer.wrote()
+                syncer.wait()
         syncer.close()
         syncer.wait()
 
