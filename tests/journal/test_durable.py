@@ -18,15 +18,19 @@ LONG = "```python\nprint(len(context), 'x' * 6000)\n```"
 SUBMIT = "```python\nsubmit(1)\n```"
 
 
+def write_twice(syncer: Syncer) -> None:
+    for _ in range(2):
+        syncer.wrote()
+        syncer.wait()
+
+
 def test_what_the_disk_refuses_is_raised_by_the_next_event(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")  # opening it fails
     with open(tmp_path / "events", "wb") as file:
         syncer = Syncer(file.fileno(), every=0.0)
         syncer.value(tmp_path / "loop")
         with pytest.raises(OSError, match="symbolic links"):
-            for _ in range(2):  # the first may be quicker than the disk
-                syncer.wrote()
-                syncer.wait()
+            write_twice(syncer)  # the first may be quicker than the disk
         syncer.close()
         syncer.wait()
 
