@@ -30,7 +30,7 @@ Tool = Callable[..., object]
 
 RESERVED = frozenset(
     {"context", "llm_query", "llm_query_batched", "llm_map", "classify", "rlm_query", "rlm_query_batched"}
-    | {"grep", "chunks", "budget", "SHOW_VARS", "submit", "SUBMIT", "FINAL", "FINAL_VAR", "answer"}
+    | {"grep", "chunks", "budget", "SHOW_VARS", "cite", "submit", "SUBMIT", "FINAL", "FINAL_VAR", "answer"}
     | {"LLMError", "FailedCall"}
 )
 DRAFT = "_unspool_draft"  # the engine's own, see loop.py

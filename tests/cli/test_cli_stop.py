@@ -105,7 +105,7 @@ async def test_ctrl_c_in_the_middle_of_a_big_batch(make_cli: MakeCli) -> None:
     returncode, out, err = await ended(process)
     assert returncode == 130, err
     assert json.loads(out)["status"] == "cancelled"
-    assert json.loads(out)["sub_calls"] == 1000
+    assert 8 <= json.loads(out)["sub_calls"] <= 1000  # a part of a batch waits to begin
     assert "Traceback" not in err
     assert [pid for pid in family if running(pid)] == []
 

@@ -409,7 +409,7 @@ async def test_a_hostile_worker_ruins_itself_alone(open_repl: Opener, name: str)
 
 async def test_a_forged_end_does_not_free_the_cell(open_repl: Opener) -> None:
     repl = await open_repl("mine")
-    forged = "w._channel.sendall(worker.pack('end', ['forged', None, [], []], n=1, outcome='ok', printed=6, omitted=0))"
+    forged = "w._channel.sendall(worker.pack('end', ['forged', None, [], [], None], n=1, outcome='ok', printed=6, omitted=0))"
     result = await repl.run(FIND + forged + "\nwhile True: pass", seconds=1)
     assert result.output == "forged"
     result = await repl.run("context", seconds=0.5)
