@@ -433,3 +433,27 @@ async def test_a_flood_of_calls_does_not_make_the_host_grow(open_repl: Opener) -
     with pytest.raises(asyncio.CancelledError):
         await running
     assert await repl.show("1") == "1"
+
+
+ENDS = """
+import atexit, pathlib
+
+def children():
+    return [pid for file in pathlib.Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()]
+
+atexit.register(lambda: print("left:", children()))  # registered first, so it is called last
+from concurrent.futures import ThreadPoolExecutor
+from unspool import RLM
+from unspool.testing import ScriptedModel
+
+ThreadPoolExecutor(1).submit(int)  # as most programs have used one
+RLM(ScriptedModel(["```python\\nprint(1)\\nsubmit(1)\\n```"]), runs=False).run("q", "c")
+assert children()
+"""
+
+
+def test_an_interpreter_that_ends_has_waited_for_its_processes(tmp_path: Path) -> None:
+    script = tmp_path / "ends.py"
+    script.write_text(ENDS)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("left: []\n", "")

@@ -18,6 +18,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from ..errors import SandboxUnavailable
@@ -75,8 +76,14 @@ class Zygote:
         }  # fmt: skip
         self._control.send(json.dumps(setup).encode())
         self.pid: int | None = None
-        self._thread = threading.Thread(target=self._run, args=(theirs,), name="unspool-zygote", daemon=True)
-        self._thread.start()
+        self.ended: Future[None] = Future()
+        threading.Thread(target=self._live, args=(theirs,), name="unspool-zygote", daemon=True).start()
+
+    def _live(self, theirs: socket.socket) -> None:
+        try:
+            self._run(theirs)
+        finally:
+            self.ended.set_result(None)
 
     def _run(self, theirs: socket.socket) -> None:
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zygote.py")
@@ -127,11 +134,8 @@ class Zygote:
             raise Died(why) from None
 
     def close(self) -> None:
-        """Lets it end; its nodes end with it."""
+        """Lets it end; its nodes end with it. ``ended`` is done when they have."""
         self._control.close()
-
-    def join(self, seconds: float) -> None:
-        self._thread.join(seconds)
 
 
 ADVICE = (

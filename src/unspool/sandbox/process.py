@@ -86,7 +86,8 @@ class ProcessSandbox:
         if self._using:
             self._using = False
             if (zygote := _launch.release(self.kind)) is not None:
-                await asyncio.to_thread(zygote.join, 5.0)
+                # No thread waits for it: when the interpreter ends, none is to be had any more.
+                await asyncio.wait([asyncio.wrap_future(zygote.ended)], timeout=5.0)
 
     async def _room(self) -> None:
         """Until few REPLs are closing: they take memory until they are gone."""
