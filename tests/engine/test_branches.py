@@ -131,8 +131,19 @@ def test_one_branch_is_a_run_as_always() -> None:
 
 
 def test_what_cannot_change_the_answer_is_stopped() -> None:
+    asked = asyncio.Event()
+
+    async def second(branch: int) -> str:
+        if branch == 3:
+            asked.set()
+            await asyncio.Event().wait()
+        await asked.wait()  # the others decide when the third is under way
+        said = answers(5, 5.0)(branch, 2)
+        assert isinstance(said, str)
+        return said
+
     def reply(branch: int, turn: int) -> Reply:
-        return asyncio.Event().wait() if branch == 3 and turn > 1 else answers(5, 5.0)(branch, turn)  # type: ignore[return-value]
+        return LOOK if turn == 1 else second(branch)  # type: ignore[return-value]
 
     model, store = Sampled(reply), MemoryStore()
     result = engine(model, store).run("q", "abc", branches=3)
