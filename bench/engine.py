@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 
 import size
 import trees
-from measure import Row, as_json, row, runs_apart, table, timed
+from measure import Row, report, row, runs_apart, timed
 
 if TYPE_CHECKING:
     from unspool.models.protocol import Message
@@ -318,14 +318,7 @@ def main() -> int:
         *time_limit(few),
         *([] if arguments.quick else size.rows(1)),  # a gigabyte, in processes of their own
     ]
-    print(table(rows))
-    missed = [each.what for each in rows if not each.met]
-    print(
-        f"\nPython {sys.version.split()[0]}, {os.cpu_count()} cores. Missed: {'; '.join(missed) or 'none'}."
-    )
-    if arguments.json:
-        arguments.json.write_text(as_json(rows), encoding="utf-8")
-    return 1 if missed else 0
+    return report(rows, arguments.json)
 
 
 if __name__ == "__main__":

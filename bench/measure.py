@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Literal
@@ -96,3 +98,15 @@ def table(rows: Sequence[Row]) -> str:
 
 def as_json(rows: Sequence[Row]) -> str:
     return json.dumps([asdict(row) for row in rows], indent=1)
+
+
+def report(rows: Sequence[Row], file: Path | None) -> int:
+    """Prints the table and what was missed, writes the figures to a file; the exit code."""
+    print(table(rows))
+    missed = [row.what for row in rows if not row.met]
+    print(
+        f"\nPython {sys.version.split()[0]}, {os.cpu_count()} cores. Missed: {'; '.join(missed) or 'none'}."
+    )
+    if file is not None:
+        file.write_text(as_json(rows), encoding="utf-8")
+    return 1 if missed else 0

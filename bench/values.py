@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 
-from measure import Row, as_json, row, table
+from measure import Row, report, row
 
 
 def floor_of(size: int) -> float:
@@ -96,14 +96,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, one round")
     arguments = parser.parse_args()
     found = rows(1, 100_000_000) if arguments.quick else rows(3, 1_000_000_000)
-    print(table(found))
-    missed = [each.what for each in found if not each.met]
-    print(
-        f"\nPython {sys.version.split()[0]}, {os.cpu_count()} cores. Missed: {'; '.join(missed) or 'none'}."
-    )
-    if arguments.json:
-        arguments.json.write_text(as_json(found), encoding="utf-8")
-    return 1 if missed else 0
+    return report(found, arguments.json)
 
 
 if __name__ == "__main__":

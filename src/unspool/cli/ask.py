@@ -15,7 +15,19 @@ import typer
 from ..coverage import CoverageBuilder
 from ..events import BranchesDecided, Event, RunEnded, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
-from .options import AsObject, Models, Quiet, RunsFolder, ShowCode, SubModels
+from .options import (
+    AsObject,
+    Cache,
+    CallsLimit,
+    MaxDepth,
+    Models,
+    Quiet,
+    RunsFolder,
+    ShowCode,
+    SubModels,
+    TokensLimit,
+    UsdLimit,
+)
 from .reading import coverage_object, reading_lines
 from .runs import hint
 from .terminal import Output, complain, is_terminal, safe
@@ -46,10 +58,7 @@ def ask(
             min=1, metavar="N", help="Replies of the model at most. [default: 20]", show_default=False
         ),
     ] = 20,
-    max_depth: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False),
-    ] = 1,
+    max_depth: MaxDepth = 1,
     branches: Annotated[
         int,
         typer.Option(
@@ -59,15 +68,9 @@ def ask(
             show_default=False,
         ),
     ] = 1,
-    usd: Annotated[
-        float | None, typer.Option(metavar="X", help="Spend at most X dollars.", show_default=False)
-    ] = None,
-    tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Read and write at most N tokens.", show_default=False)
-    ] = None,
-    calls: Annotated[
-        int | None, typer.Option(metavar="N", help="Make at most N sub-calls.", show_default=False)
-    ] = None,
+    usd: UsdLimit = None,
+    tokens: TokensLimit = None,
+    calls: CallsLimit = None,
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
     ] = None,
@@ -98,9 +101,7 @@ def ask(
             show_default=False,
         ),
     ] = None,
-    cache: Annotated[
-        bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
-    ] = False,
+    cache: Cache = False,
     runs: RunsFolder = None,
     no_journal: Annotated[
         bool, typer.Option("--no-journal", help="Keep nothing of this run: it cannot be resumed.")

@@ -46,8 +46,15 @@ TokensLimit = Annotated[
     typer.Option("--tokens", metavar="N", help="Read and write at most N tokens.", show_default=False),
 ]
 CallsLimit = Annotated[
-    int | None, typer.Option("--calls", metavar="N", help="Make at most N calls.", show_default=False)
+    int | None, typer.Option("--calls", metavar="N", help="Make at most N sub-calls.", show_default=False)
 ]
+MaxDepth = Annotated[
+    int,
+    typer.Option(
+        "--max-depth", min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False
+    ),
+]
+Cache = Annotated[bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")]
 BudgetFile = Annotated[
     Path | None,
     typer.Option(

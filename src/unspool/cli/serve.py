@@ -10,7 +10,7 @@ import typer
 
 from .ask import named
 from .exits import errors_as_exits
-from .options import Models, Quiet, RunsFolder, SubModels
+from .options import Cache, MaxDepth, Models, Quiet, RunsFolder, SubModels
 from .terminal import Output, safe
 
 if TYPE_CHECKING:
@@ -75,13 +75,8 @@ def serve(
             show_default=False,
         ),
     ] = 20,
-    max_depth: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False),
-    ] = 1,
-    cache: Annotated[
-        bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")
-    ] = False,
+    max_depth: MaxDepth = 1,
+    cache: Cache = False,
     runs: RunsFolder = None,
     no_journal: Annotated[
         bool, typer.Option("--no-journal", help="Keep nothing of the runs: none can be resumed.")

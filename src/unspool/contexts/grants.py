@@ -90,7 +90,7 @@ def _open_all(source: Source, numbers: Sequence[int]) -> tuple[list[str | None],
                 reasons.append(None)
             except OSError as error:
                 reasons.append(f"{entry.path} cannot be read: {error.strerror or error}")
-    except BaseException:
+    except BaseException:  # whatever happened, none is held open
         for fd in fds:
             os.close(fd)
         raise
@@ -121,7 +121,7 @@ def open_entry(root: str, entry: Entry) -> int:
             raise OSError("it is another file now than when the run began")
         if info.st_size < entry.size:
             raise OSError("it is shorter now than when the run began")
-    except BaseException:
+    except BaseException:  # whatever happened, it is not held open
         os.close(fd)
         raise
     return fd

@@ -210,7 +210,7 @@ class Database(sqlite3.Connection):
         except sqlite3.DatabaseError as error:
             self._octets = octets
             raise Unreadable(f"{self.name} is no SQLite database that can be read: {error}") from None
-        except BaseException:
+        except BaseException:  # an interrupt: the next use begins anew
             self._octets = octets
             raise
 
