@@ -41,7 +41,7 @@ SHOWN_DRAFT = 300  # characters
 BARE = 400  # characters of a query that may hold no text beside what it asks
 
 _THING = (
-    "text|chunk|passage|document|excerpt|section|snippet|paragraph|article|article|email|message|log|list|table|"
+    "text|chunk|passage|document|excerpt|section|snippet|paragraph|article|email|message|log|list|table|"
     "code|data|context|content|conversation|transcript|page|story|report|lines|items|records"
 )
 _SPOKEN_OF = re.compile(

@@ -223,7 +223,6 @@ class SpanFold:
         else:
             told |= _paid(event.usage, event.cost)
         if event.reply is not None:
-            told[names.RESPONSE_MODEL] = names.model(event.model)
             told[names.REPLY_SIZE] = len(event.reply)
             told |= self._messages(names.OUTPUT_MESSAGES, "assistant", event.reply)
         if event.error is None:  # a failed call is falsy
@@ -275,8 +274,10 @@ class SpanFold:
         return {name: without_secrets(text)} if self._content and text else {}
 
     def _messages(self, name: str, role: str, text: str) -> dict[str, Value]:
+        if not self._content:
+            return {}
         message = {"role": role, "parts": [{"type": "text", "content": without_secrets(text)}]}
-        return {name: json.dumps([message], ensure_ascii=False)} if self._content else {}
+        return {name: json.dumps([message], ensure_ascii=False)}
 
 
 def _may_go_on(ended: Ended) -> bool:

@@ -11,7 +11,6 @@ includes reasoning tokens, whatever the provider's own convention is.
 
 from __future__ import annotations
 
-import html
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -369,6 +368,8 @@ def _short(text: str, size: int = _SHORT) -> str:
 
 
 def _html(text: str, size: int) -> str:
+    import html
+
     return html.escape(_short(text, size))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -113,7 +114,9 @@ def test_a_run_that_has_ended_is_told_at_once(make_cli: MakeCli, tmp_path: Path)
     cli = make_cli(["unused"])
     code, sent = on_terminal(cli, cli.command("watch", "last", "--runs", "kept"), columns=40)
     assert code == 0
-    assert sent.rstrip().endswith('{"spam": 400}')
+    assert sent.rstrip().endswith('{"spam": 400}\r\nmodels read 16% of the input')
+    told = cli.run(cli.command("watch", "last", "--runs", "kept", "--json"))
+    assert json.loads(told.stdout)["coverage"]["share"] == pytest.approx(0.16, abs=0.01)
     assert "child 0.2: answered" in sent
     done = cli.run(cli.command("watch", "nothing", "--runs", "kept"))
     assert done.returncode == 1

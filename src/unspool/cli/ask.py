@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..coverage import CoverageBuilder
-from ..events import BranchesDecided, Event, RunEnded, RunStarted
+from ..events import BranchesDecided, Event, RunEnded, RunResumed, RunStarted
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
 from .options import (
     AsObject,
@@ -34,6 +33,7 @@ from .terminal import Output, complain, is_terminal, safe
 from .view import View, fold
 
 if TYPE_CHECKING:
+    from ..coverage import CoverageBuilder
     from ..rlm import RLM
     from .display import Display
 
@@ -174,6 +174,12 @@ def named(given: list[str] | None) -> list[str] | str | None:
     return names[0] if len(names) == 1 else names or None
 
 
+def _reader() -> CoverageBuilder:
+    from ..coverage import CoverageBuilder  # loads what reads files: not for --help
+
+    return CoverageBuilder()
+
+
 @dataclass(slots=True)
 class Story:
     """A run from its first event to its last; ``stopped`` is the signal that ended it early."""
@@ -182,7 +188,17 @@ class Story:
     ended: RunEnded | None = None
     decided: BranchesDecided | None = None
     stopped: signal.Signals | None = None
-    reading: CoverageBuilder = field(default_factory=CoverageBuilder)
+    reading: CoverageBuilder = field(default_factory=_reader)
+
+    def add(self, event: Event) -> None:
+        self.reading.add(event)
+        match event:
+            case RunStarted():
+                self.started = event
+            case BranchesDecided():
+                self.decided = event
+            case RunEnded() | RunResumed():
+                self.ended = event if isinstance(event, RunEnded) else None
 
 
 async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) -> Story:
@@ -208,13 +224,7 @@ async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) ->
                 event = replace(event, reason=_STOPPED_BY[story.stopped])
             view = fold(view, event)
             display.add(event)
-            story.reading.add(event)
-            if isinstance(event, RunStarted):
-                story.started = event
-            elif isinstance(event, BranchesDecided):
-                story.decided = event
-            elif isinstance(event, RunEnded):
-                story.ended = event
+            story.add(event)
     except asyncio.CancelledError:
         if story.stopped is None:
             raise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..events import RunEnded, RunResumed, RunStarted
+from ..events import RunStarted
 from .exits import CANCELLED, FAILED, errors_as_exits
 from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
 from .terminal import Output, complain, safe
@@ -41,7 +41,7 @@ def watch(
     """
     with errors_as_exits():
         from ..journal import Journal
-        from .ask import deliver
+        from .ask import deliver, tell_reading
         from .display import make_display
         from .runs import find_run, hint, to_go_on
 
@@ -65,6 +65,7 @@ def watch(
             raise typer.Exit(FAILED)
         code = deliver(story, as_object=as_object)
         if not quiet:
+            tell_reading(story)
             hint(story.ended, runs)
     raise typer.Exit(code)
 
@@ -78,10 +79,7 @@ def follow(journal: Journal, run: str, display: Display) -> Story:
         events, place = journal.read_from(run, place)
         for event in events:
             display.add(event)
-            if isinstance(event, RunStarted):
-                story.started = event
-            elif isinstance(event, RunEnded | RunResumed):
-                story.ended = event if isinstance(event, RunEnded) else None
+            story.add(event)
         if alone and not events:
             return story
         now = time.monotonic()
