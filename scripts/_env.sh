@@ -2,6 +2,8 @@
 #
 #   ensure_env demo|dev   installs requirements/SET.txt and the checkout itself into .venv; does nothing
 #                         when that was done before for the same lock, checkout and Python
+#   ensure_extras         adds requirements/extras.txt, what optional rooms need (after ensure_env dev); where
+#                         that cannot be had, says so, and the tests of those rooms are skipped
 #
 # Sets: root (the checkout), python (the one in .venv). UNSPOOL_PYTHON names the Python to build on.
 
@@ -64,11 +66,15 @@ env_is_current() {
         && [ "$(env_key "$1" 2>/dev/null | cksum)" = "$(cat "$venv/.unspool-$1")" ]
 }
 
-ensure_env() {
-    local set=$1
+lock_env() { # two scripts at once: the second waits
     mkdir -p "$root/.cache"
     exec 9>"$root/.cache/env.lock"
-    if command -v flock >/dev/null; then flock 9; fi # two scripts at once: the second waits
+    if command -v flock >/dev/null; then flock 9; fi
+}
+
+ensure_env() {
+    local set=$1
+    lock_env
     # dev holds all of demo
     if ! env_is_current dev && ! env_is_current "$set"; then
         say "Setting up .venv from requirements/$set.txt (once; a minute or two)"
@@ -76,6 +82,20 @@ ensure_env() {
         install --require-hashes --no-deps -r "$root/requirements/$set.txt"
         install --no-deps --no-build-isolation -e "$root"
         env_key "$set" | cksum >"$venv/.unspool-$set"
+    fi
+    exec 9>&-
+}
+
+ensure_extras() {
+    local done_for
+    lock_env
+    done_for=$(env_key extras | cksum)
+    if [ "$done_for" != "$(cat "$venv/.unspool-extras" 2>/dev/null)" ]; then
+        if install --require-hashes --no-deps -r "$root/requirements/extras.txt" 2>"$root/.cache/extras.log"; then
+            printf '%s\n' "$done_for" >"$venv/.unspool-extras"
+        else
+            say "Not installed: requirements/extras.txt (why: .cache/extras.log). Tests of MCP, Jupyter, images and the like are skipped."
+        fi
     fi
     exec 9>&-
 }
