@@ -147,6 +147,13 @@ class AnswerType:
             raise self._refused(error) from None
 
     @cached_property
+    def json_schema(self) -> Mapping[str, object] | None:
+        """The type as a JSON schema; ``None`` where anything is taken, or JSON has no word for it."""
+        if self.wanted is None or self.tables:
+            return None
+        return self._schema.json if self._schema is not None else self._json_schema
+
+    @cached_property
     def words(self) -> str:
         """The wanted type in words for the prompt; empty where anything is taken."""
         if self.wanted is None:

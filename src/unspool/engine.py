@@ -37,6 +37,7 @@ from .replay import Replay
 from .resume import Past
 from .sandbox.shared import shared_sandbox
 from .scope import Limits, Scope, Task
+from .strategies import Given, StrategyName, strategy_of
 from .tools import Toolbox
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Settings:
     store: Store | None
     keep_context: bool
     cache: Path | None
+    strategy: StrategyName = "rlm"
 
     def within(self, budget: Budget, instructions: str) -> Settings:
         """These under tighter limits, with more instructions."""
@@ -120,8 +122,9 @@ class Engine:
         asker: Asker,
         sources: Sequence[str] = (),
         plan: Branches | None = None,
+        strategy: StrategyName | None = None,
     ) -> None:
-        settings = self._settings
+        settings, strategy = self._settings, strategy or self._settings.strategy
         models = await self._models.ready(priced=settings.budget.usd is not None)
         log = EventLog(new_id())
         scope = self._scope(models, log, asker, Replay())
@@ -130,6 +133,7 @@ class Engine:
         given = context if type(context) is str else await asyncio.to_thread(with_sources, context)
         context, told = await looked(given, scope.sandbox, head=scope.profile.head, tail=scope.profile.tail)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
+        scope = self._by(strategy, scope, task)
         started = RunStarted(
             run=log.run,
             query=query,
@@ -140,6 +144,7 @@ class Engine:
             settings={
                 **settings.told(),
                 "answer": wanted.kept,
+                "strategy": strategy,
                 "named": int(isinstance(context, Contexts)),
                 **(plan.told if plan else {}),
             },
@@ -193,6 +198,7 @@ class Engine:
             meter = Meter(settings.budget)
             meter.restore(past.replies, past.reused, past.calls, past.seconds)
             task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
+            scope = self._by(past.strategy, scope, task)
             for event in past.events:
                 if not isinstance(event, RunEnded):  # it goes on
                     listener(event)
@@ -263,6 +269,17 @@ class Engine:
             live=asker.live,
             retire=self._retire,
         )
+
+    def _by(self, strategy: StrategyName, scope: Scope, task: Task) -> Scope:
+        """The scope of a run that is answered by this strategy."""
+        given = Given(
+            task.query, task.context, task.description, task.answer, scope.instructions, scope.root.info,
+            scope.sub.info, scope.profile, scope.sub_profile, scope.limits, scope.settings.max_tokens,
+        )  # fmt: skip
+        plan = strategy_of(strategy)(given)
+        scope = replace(scope, profile=plan.profile, sub_profile=plan.sub_profile, limits=plan.limits)
+        scope.note(plan.notes)
+        return scope
 
     def _retire(self, repl: Repl) -> None:
         task = asyncio.ensure_future(repl.close())

@@ -24,7 +24,7 @@ from dataclasses import replace
 from . import events as ev
 from ._runtime import alone, both
 from .budget import OverBudget
-from .cells import Cell, Found, find_cells
+from .cells import Cell, Found
 from .contexts.sources import sources_in
 from .drafts import hand_over_draft
 from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError
@@ -33,12 +33,13 @@ from .models.protocol import Message, ModelReply, ModelRequest
 from .pace import Pace
 from .past import PastCell
 from .prompts import First
-from .prompts.feedback import LAST_TURN, Shown, turn_message
+from .prompts.feedback import Shown
 from .prompts.profile import Look
 from .repl_api import ReplApi
 from .replay import said
 from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
+from .strategies.window import handed_over
 from .tools import DRAFT
 from .types import ROOT, Status, TextPart
 
@@ -167,7 +168,7 @@ class NodeLoop:
             self.turn = self.api.place.turn = self.turn + 1
             self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=self.turn))
             repl, reply = await both(self._open(), self._ask())  # opening hides behind the first reply
-            found = self._read(reply)
+            found = self.profile.read(reply)
             shown = await self._run_cells(repl, found.cells)
             if self.api.answers.accepted is not None:
                 return
@@ -179,19 +180,11 @@ class NodeLoop:
             if self.profile.keep_repeats or not self.repeats or self.pace.next_is_last(self.turn):
                 last = self._remember(reply, shown, hints)
 
-    def _read(self, reply: ModelReply) -> Found:
-        """The cells of a reply; where the profile's models end in prose, such an ending is the last."""
-        found = find_cells(reply.text, code=reply.code, thinking=reply.thinking)
-        if not self.profile.ending or not (code := self.profile.ending(found.prose)):
-            return found
-        # A reply without any fence may have been taken for code as a whole, its ending too.
-        cells = [cell for cell in found.cells if cell.code not in found.prose]
-        return replace(found, cells=(*cells, Cell(code, "ending", True)), hint=None)
-
     async def _open(self) -> Repl:
         """The node's REPL, opened on first use."""
         if self.repl is None:
-            context = self.task.context
+            window = self.profile.window if self.turn == 0 else None
+            context = "" if self.profile.window and self.turn else self.task.context
             if isinstance(context, TextPart) and not getattr(self.scope.sandbox, "takes_parts", False):
                 context = context.text
             spec = ReplSpec(
@@ -200,9 +193,10 @@ class NodeLoop:
                 imports=self.profile.imports,
                 memory=self.scope.limits.cell_memory,
                 seed=_seed(self.scope.log.run, ROOT if self.task.branch else self.task.node),
-                shown=self.profile.shown,
+                shown=window or self.profile.shown,
                 tables=self.task.answer.tables or self.scope.tools.tables,
-                files=any(sources_in(self.task.context)),
+                files=any(sources_in(context)),
+                without=self.profile.without,
             )
             self.repl = await self.scope.sandbox.open(spec, self.api)
         return self.repl
@@ -211,6 +205,12 @@ class NodeLoop:
         """What the profile's own look prints: turn 0, before the model is asked."""
         self.scope.log.emit(ev.TurnStarted(node=self.task.node, turn=0))
         (shown,) = await self._run_cells(repl, [Cell(look(self.task.query), "look", True)])
+        if self.profile.window is not None:
+            self.scope.check()
+            self.scope.note(handed_over(shown.result))
+            self.api.printed = True  # the model has looked, even at an empty input
+            self.scope.retire(repl)
+            self.repl = None
         return shown.result.output.strip()
 
     async def _ask(self) -> ModelReply:
@@ -226,6 +226,7 @@ class NodeLoop:
             max_tokens=sampling.max_tokens,
             temperature=sampling.retry_temperature if self.failed else sampling.temperature,
             stop=sampling.stop,
+            schema=self.profile.schema,
             stable=self.stable,
             grows=True,
             on_delta=self.scope.teller(self.task.node, self.turn),
@@ -362,7 +363,8 @@ class NodeLoop:
         told, last = self._budget_left(hints, sum(len(each.result.output) for each in shown))
         for line in told:
             self.scope.log.emit(ev.Hinted(node=self.task.node, turn=self.turn, text=line))
-        text = turn_message(shown, hints=[*hints, *told], nudge=self.profile.nudge(self.task.query))
+        nudge = self.profile.nudge(self.task.query)
+        text = self.profile.feedback(shown, hints=[*hints, *told], nudge=nudge)
         self.history.append(Message("user", text))
         return last
 
@@ -373,13 +375,13 @@ class NodeLoop:
         """
         past = self.scope.replay.told(self.task.node, self.turn)
         if past is not None:
-            lines = sorted((line for line in past if line not in hints), key=LAST_TURN.__eq__)
-            if LAST_TURN not in lines:
+            lines = sorted((line for line in past if line not in hints), key=self.profile.last_turn.__eq__)
+            if self.profile.last_turn not in lines:
                 return lines, None
             return lines, self.pace.next_is_last(self.turn, self.history, printed)
         last = self.pace.next_is_last(self.turn, self.history, printed)
         left = self.pace.left(self.turn)
-        return ([left] if left else []) + ([LAST_TURN] if last else []), last
+        return ([left] if left else []) + ([self.profile.last_turn] if last else []), last
 
     async def _stopped(self, status: Status, reason: str) -> Outcome:
         """No answer: the best draft, and the status that says so."""

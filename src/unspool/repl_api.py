@@ -74,6 +74,8 @@ class ReplApi:
     async def _dispatch(self, call: HostCall) -> HostReply:
         kwargs = call.kwargs
         match call.name:
+            case name if name in self._scope.profile.without:
+                raise HostCallError("ValueError", f"there is no function {name!r}")
             case "llm_query":
                 return HostReply(await self._subs.query_of(call))
             case "llm_query_batched":

@@ -19,6 +19,7 @@ from .contexts.named import read_names
 from .contexts.sources import with_sources
 from .errors import ConfigError, ContextError, JournalError
 from .events import CallEnded, CallStarted, Event, ModelReplied, RunEnded, RunResumed, RunStarted
+from .strategies import StrategyName, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ class Past:
             return [*before, replace(last, answer=wanted.check(last.answer))]
         except ValueError as error:
             raise ConfigError(f"answer=: the run was answered with another type: {error}") from None
+
+    @property
+    def strategy(self) -> StrategyName:
+        """How it is answered."""
+        return checked(self.started.settings.get("strategy") or "rlm")
 
     def plan(self, agree: Agree | None) -> Branches | None:
         """How many branches it has. A function that says which answers agree is given again: it is code."""

@@ -36,6 +36,7 @@ from .models.settings import UNSET, ModelSettings
 from .prompts import Profile, get_profile
 from .sandbox.shared import shared_sandbox
 from .scope import Limits
+from .strategies import StrategyName, checked
 from .tools import Tool, Toolbox
 from .trace import run_from_events
 from .types import Run
@@ -71,6 +72,7 @@ class RLM:
         folder for data, ``False`` keeps nothing.
     :param keep_context: whether a run keeps its context, too, and not its hash alone.
     :param store: a :class:`Store` of your own in place of the folder.
+    :param strategy: how a question is answered, see docs/strategies.md.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class RLM:
         runs: str | os.PathLike[str] | bool = True,
         keep_context: bool = False,
         store: Store | None = None,
+        strategy: StrategyName = "rlm",
     ) -> None:
         for name, count, least in (
             ("max_turns", max_turns, 1), ("max_depth", max_depth, 0), ("concurrency", concurrency, 1),
@@ -131,6 +134,7 @@ class RLM:
             store=store_of(runs) if store is None else store,
             keep_context=keep_context,
             cache=default_folder() if cache is True else Path(cache) if cache is not False else None,
+            strategy=checked(strategy),
         )
         models = EngineModels(
             (model, sub_model),
@@ -156,6 +160,7 @@ class RLM:
         answer: object = None,
         branches: int = 1,
         agree: Agree | None = None,
+        strategy: StrategyName | None = None,
     ) -> Run:
         """Answers ``query`` over ``context`` and waits for it. Works inside a running loop, too.
 
@@ -163,10 +168,12 @@ class RLM:
         schema. It is checked when the model submits, and ``Run.answer`` is of that type. ``branches``: so
         many trajectories, of which the answer is taken that most agree on; ``agree`` is a function of an
         answer whose equal results mean agreement, for where the usual comparison is not enough.
+        ``strategy``: of this run alone.
         """
         events: list[Event] = []
-        wanted, plan = self._check(query, answer), Branches.of(branches, agree)
-        runtime().wait(self._engine.run(query, context, wanted, Asker(events.append), plan=plan))
+        wanted, plan = self._check(query, answer, strategy), Branches.of(branches, agree)
+        asker = Asker(events.append)
+        runtime().wait(self._engine.run(query, context, wanted, asker, (), plan, strategy))
         return run_from_events(events)
 
     async def arun(
@@ -177,12 +184,13 @@ class RLM:
         answer: object = None,
         branches: int = 1,
         agree: Agree | None = None,
+        strategy: StrategyName | None = None,
     ) -> Run:
         """The same for asyncio. Cancelling it stops the run and every request it has open."""
         events: list[Event] = []
-        wanted, plan = self._check(query, answer), Branches.of(branches, agree)
+        wanted, plan = self._check(query, answer, strategy), Branches.of(branches, agree)
         asker = Asker(events.append, asyncio.get_running_loop())
-        await runtime().submit(self._engine.run(query, context, wanted, asker, plan=plan)).wait()
+        await runtime().submit(self._engine.run(query, context, wanted, asker, (), plan, strategy)).wait()
         return run_from_events(events)
 
     def stream(
@@ -193,6 +201,7 @@ class RLM:
         answer: object = None,
         branches: int = 1,
         agree: Agree | None = None,
+        strategy: StrategyName | None = None,
         sources: Sequence[str] = (),
     ) -> AsyncGenerator[Event, None]:
         """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it.
@@ -200,8 +209,10 @@ class RLM:
         Replies are told of while they are written (``model.delta``), where the model can.
         ``sources`` names the files that the context was read from, so that resume can read them again.
         """
-        wanted, plan = self._check(query, answer), Branches.of(branches, agree)
-        return self._events(lambda asker: self._engine.run(query, context, wanted, asker, sources, plan))
+        wanted, plan = self._check(query, answer, strategy), Branches.of(branches, agree)
+        return self._events(
+            lambda asker: self._engine.run(query, context, wanted, asker, sources, plan, strategy)
+        )
 
     def resume(
         self,
@@ -269,9 +280,11 @@ class RLM:
 
     # One run, on the runtime's loop
 
-    def _check(self, query: str, answer: object) -> AnswerType:
+    def _check(self, query: str, answer: object, strategy: object) -> AnswerType:
         if not isinstance(query, str) or not query.strip():
             raise ConfigError("query: give the question as text")
+        if strategy is not None:
+            checked(strategy)
         return AnswerType(answer)
 
     async def _events(

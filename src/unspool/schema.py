@@ -127,7 +127,7 @@ class Schema:
     def parse(self, text: str) -> object:
         """The value of a reply: JSON alone, in a fence or behind some words; text where text is wanted."""
         misfit = ""
-        for found in _candidates(text):
+        for found in values_in(text):
             try:
                 return self.check(self._unwrapped(found))
             except ValueError as error:
@@ -231,7 +231,7 @@ class Schema:
         return target
 
 
-def _candidates(text: str) -> Iterator[object]:
+def values_in(text: str) -> Iterator[object]:
     """The JSON values that a reply may mean: the whole, else what is fenced, else the first that is in it."""
     for part in (text, *(found[1] for found in _FENCE.finditer(text))):
         try:

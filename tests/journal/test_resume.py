@@ -511,5 +511,6 @@ def test_every_setting_that_a_run_keeps_is_taken_up_again() -> None:
         "sandbox",
         "answer",
         "named",
+        "strategy",
         "tools",  # refused
-    }  # the engine takes up the answer, and whether the context is several by name
+    }  # the engine takes up the answer, the strategy, and whether the context is several by name

@@ -255,7 +255,7 @@ async def test_an_unknown_field_of_ours_is_told_the_known_ones(serve: Start) -> 
     reply = await up.chat(unspool={"contxt": "x", "budget": {"euro": 1}})
     assert reply.error["message"] == (
         "unspool.budget.euro: there is no such field; known: usd, tokens, calls, seconds; unspool.contxt: there "
-        "is no such field; known: query, context, budget, max_turns, max_depth, answer, progress"
+        "is no such field; known: query, context, budget, max_turns, max_depth, strategy, answer, progress"
     )
 
 

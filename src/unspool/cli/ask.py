@@ -23,6 +23,7 @@ from .options import (
     Quiet,
     RunsFolder,
     ShowCode,
+    StrategyOption,
     SubModels,
     TokensLimit,
     UsdLimit,
@@ -68,6 +69,7 @@ def ask(
             show_default=False,
         ),
     ] = 1,
+    strategy: StrategyOption = "rlm",
     usd: UsdLimit = None,
     tokens: TokensLimit = None,
     calls: CallsLimit = None,
@@ -126,6 +128,7 @@ def ask(
         from ..models.discover import resolve_pair
         from ..models.spelled import parsed
         from ..rlm import RLM
+        from ..strategies import checked
         from .display import make_display
         from .inputs import read_answer_type, read_context, source_names
         from .pulling import shown_progress
@@ -134,7 +137,7 @@ def ask(
         budget = Budget(usd=usd, tokens=tokens, calls=calls, seconds=seconds)
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")
-        wanted = read_answer_type(answer)
+        wanted, how = read_answer_type(answer), checked(strategy)
         of_root, of_sub = parsed(settings or ())
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
             root, sub = resolve_pair(named(model), named(sub_model), progress=progress)
@@ -150,6 +153,7 @@ def ask(
             cache=cache,
             runs=not no_journal and (runs or True),
             keep_context=keep_context,
+            strategy=how,
         )
         display = make_display(quiet=quiet, show_code=show_code)
         try:

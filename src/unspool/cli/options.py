@@ -54,6 +54,15 @@ MaxDepth = Annotated[
         "--max-depth", min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False
     ),
 ]
+StrategyOption = Annotated[
+    str,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="How it is answered: rlm, direct, …: see docs/strategies.md. [default: rlm]",
+        show_default=False,
+    ),
+]
 Cache = Annotated[bool, typer.Option("--cache", help="Use and keep replies of sub-calls, in later runs too.")]
 BudgetFile = Annotated[
     Path | None,

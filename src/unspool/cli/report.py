@@ -84,7 +84,9 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
     match event:
         case ev.RunStarted():
             other = "" if event.model == event.sub_model else f", sub-calls: {event.sub_model}"
-            yield Line("head", f"model: {event.model}{other}")
+            how = event.settings.get("strategy") or "rlm"
+            by = "" if how == "rlm" else f", strategy: {how}"
+            yield Line("head", f"model: {event.model}{other}{by}")
         case ev.RunResumed():
             yield Line("head", "resumed")
         case ev.CellStarted() if event.node == ROOT and show_code:

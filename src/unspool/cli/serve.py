@@ -10,7 +10,7 @@ import typer
 
 from .ask import named
 from .exits import errors_as_exits
-from .options import Cache, MaxDepth, Models, Quiet, RunsFolder, SubModels
+from .options import Cache, MaxDepth, Models, Quiet, RunsFolder, StrategyOption, SubModels
 from .terminal import Output, safe
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def serve(
         ),
     ] = 20,
     max_depth: MaxDepth = 1,
+    strategy: StrategyOption = "rlm",
     cache: Cache = False,
     runs: RunsFolder = None,
     no_journal: Annotated[
@@ -97,8 +98,10 @@ def serve(
         from ..server.process import listen
         from ..server.process import serve as serve_until_stopped
         from ..server.settings import TOKEN_VARIABLE, ServerSettings
+        from ..strategies import checked
         from .pulling import shown_progress
 
+        how = checked(strategy)
         if token is None:
             token = os.environ.get(TOKEN_VARIABLE)
         settings = ServerSettings(
@@ -115,6 +118,7 @@ def serve(
             budget=Budget(usd=usd, tokens=tokens),
             cache=cache,
             runs=not no_journal and (runs or True),
+            strategy=how,
         )
         out = Output(sys.stderr)
         names = (root.info.name, sub.info.name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from ..sandbox.protocol import CellResult
 
@@ -24,6 +25,12 @@ class Shown:
     code: str
     result: CellResult
     notes: tuple[str, ...] = ()
+
+
+class Feedback(Protocol):
+    """Makes the user message that follows a turn."""
+
+    def __call__(self, cells: Sequence[Shown], *, hints: Sequence[str], nudge: str = "") -> str: ...
 
 
 def _cell(shown: Shown) -> str:

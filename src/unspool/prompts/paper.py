@@ -18,8 +18,11 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
-from .profile import Profile, read_text
+from ..cells import Cell, Found
+from ..models.protocol import ModelReply
+from .profile import Profile, read_cells, read_text
 
 _OPENING = re.compile(r"^[ \t]*[*_`]*(?P<name>FINAL_VAR|FINAL)\(", re.MULTILINE)
 _REST_OF_LINE = re.compile(r"[ \t*_`.;]*(?:\n|\Z)")
@@ -65,4 +68,14 @@ def _read(text: str) -> object:
     return value if isinstance(value, str | int | float | list | dict) else text
 
 
-PAPER = Profile(name="paper", system=read_text("paper.md"), ending=ending)
+def read(reply: ModelReply) -> Found:
+    """The cells of a reply; an ending in its prose is the last of them."""
+    found = read_cells(reply)
+    if not (code := ending(found.prose)):
+        return found
+    # A reply without any fence may have been taken for code as a whole, its ending too.
+    cells = [cell for cell in found.cells if cell.code not in found.prose]
+    return replace(found, cells=(*cells, Cell(code, "ending", True)), hint=None)
+
+
+PAPER = Profile(name="paper", system=read_text("paper.md"), read=read)

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from ..models.protocol import Message
+from ..cells import Found, find_cells
+from ..models.protocol import Message, ModelReply
+from .feedback import LAST_TURN, Feedback, turn_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ LabelMessages = Callable[[Mapping[str, str], Sequence[tuple[str, str]]], tuple[M
 Look = Callable[[str], str]
 Nudge = Callable[[str], str]
 CheckAnswer = Callable[[str, object, int], str | None]
-Ending = Callable[[str], str | None]
+Read = Callable[[ModelReply], Found]
 
 
 def first_message(first: First) -> str:
@@ -118,6 +120,11 @@ def accept_any(query: str, value: object, sub_calls: int) -> str | None:
     return None
 
 
+def read_cells(reply: ModelReply) -> Found:
+    """The default reading of a reply: the code in it."""
+    return find_cells(reply.text, code=reply.code, thinking=reply.thinking)
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """How one family of models is spoken to. Sizes in characters."""
@@ -142,7 +149,12 @@ class Profile:
     nudge: Nudge = no_nudge  # (query) -> what ends every message after a turn
     check_answer: CheckAnswer = accept_any  # (query, value, sub_calls) -> reason to refuse once
     tells_unread: bool = False  # whether an answer about all is refused once where a part was passed by
-    ending: Ending | None = None  # (prose of a reply) -> code that submits what an ending in it names
+    read: Read = read_cells  # (reply) -> the cells that it is
+    feedback: Feedback = turn_message  # (cells, hints, nudge) -> what a turn has come to
+    last_turn: str = LAST_TURN  # what is said before the last turn
+    schema: Mapping[str, object] | None = None  # JSON schema of every reply, for the provider
+    without: tuple[str, ...] = ()  # functions of the REPL that this one has not
+    window: int | None = None  # what the first look may print; then the REPL of the turns has no context
 
 
 @cache

@@ -70,7 +70,8 @@ class NodeProcesses:
         self._control = FrameChannel(control, reader, self._on_frame, self._on_control_lost)
         self._orders = PacketChannel(orders, self._on_packet)
         values = [list(spec.tools), list(spec.imports), spec.seed]
-        self._control.send(pack("open", values, shown=spec.shown, tables=spec.tables))
+        without = list(spec.without)
+        self._control.send(pack("open", values, shown=spec.shown, tables=spec.tables, without=without))
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 frame = await self._opened

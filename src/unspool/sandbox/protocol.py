@@ -82,6 +82,7 @@ class ReplSpec:
     ``tables``: what code submits and gives to tools tells DataFrames apart (see
     :mod:`unspool.reach.dataframes`); without it they are lists of records.
     ``files``: descriptors of the user's files will be handed to it.
+    ``without``: functions of the REPL contract that this one does not have.
     """
 
     context: object
@@ -92,6 +93,7 @@ class ReplSpec:
     seed: int | None = None
     tables: bool = False
     files: bool = False
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

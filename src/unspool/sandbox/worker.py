@@ -1718,7 +1718,7 @@ class Repl:
 
     def __init__(
         self, screen: Screen, context: object, tools: Sequence[str], imports: Sequence[str], reserve: Reserve,
-        tables: bool = False, marks: Marks | None = None,
+        tables: bool = False, marks: Marks | None = None, without: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.screen = screen
         self._tables = tables
@@ -1739,7 +1739,8 @@ class Repl:
         self._builtin_names = {name for name in self._builtins if not name.startswith("_")}
         self._answer: dict[str, object] = {"content": "", "ready": False}
         self._contexts = {"context": context, **(context if isinstance(context, Named) else {})}
-        self._fixed = {**self._contexts, **Functions(self, tools).names, "__builtins__": builtins}
+        names = {name: value for name, value in Functions(self, tools).names.items() if name not in without}
+        self._fixed = {**self._contexts, **names, "__builtins__": builtins}
         self.namespace.update(self._fixed, answer=self._answer, __name__="__main__")
         if "reach.desk" in sys.modules:  # what is in files: loaded by the zygote
             reach("desk").DESK.connect(
@@ -2031,7 +2032,8 @@ class Worker:
         try:
             tables, context = frame.fields.get("tables") is True, load()
             marks = None if trace is None else trace(context)
-            self._repl = Repl(screen, context, tools, imports, reserve, tables, marks)
+            without = cast("list[str]", frame.fields.get("without") or [])
+            self._repl = Repl(screen, context, tools, imports, reserve, tables, marks, without)
         except Exception as error:
             reserve.drop()
             lost = isinstance(error, ContextLost)

@@ -14,6 +14,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from ..strategies import StrategyName
+
 MODEL = "unspool"
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -50,6 +52,9 @@ class Options(BaseModel):
     )
     max_depth: Annotated[int, Field(ge=0, le=100)] | None = Field(
         None, description="Levels of children at most."
+    )
+    strategy: StrategyName | None = Field(
+        None, description="How the question is answered; null: the server's own way."
     )
     answer: dict[str, JsonValue] | None = Field(None, description="A JSON schema that the answer has to fit.")
     progress: Progress = Field("lines", description="What the reasoning tells of the run.")

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from ..answers import AnswerType
 from ..budget import Budget
 from ..contexts.several import Contexts
+from ..strategies import StrategyName
 from .bodies import Options, Progress
 from .messages import Turn
 from .problems import Problem
@@ -45,6 +46,7 @@ class Question:
     schema: Mapping[str, object] | None = None
     progress: Progress = "lines"
     notes: tuple[str, ...] = ()
+    strategy: StrategyName | None = None  # None: the server's
 
 
 def question_of(
@@ -86,6 +88,7 @@ def question_of(
         schema=schema if options.answer is None else checked(options.answer, "unspool.answer"),
         progress=options.progress,
         notes=tuple(notes),
+        strategy=options.strategy,
     )
 
 

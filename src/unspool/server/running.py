@@ -111,7 +111,9 @@ class Runs:
             Budget(seconds=self._seconds).within(question.budget), instructions=question.instructions
         )
         try:
-            events = engine.stream(question.query, question.context, answer=question.schema)
+            events = engine.stream(
+                question.query, question.context, answer=question.schema, strategy=question.strategy
+            )
         except ConfigError as error:
             raise Problem(400, str(error), code="invalid_value") from None
         run: Followed | None = None

@@ -1,0 +1,65 @@
+"""What a strategy is: a way to answer a question over an input, on the models and limits of a run.
+
+Contract: a strategy is pure. It is :class:`Given` what is known before anything is sent, and makes a
+:class:`Plan` of it: the profile that the node runs with, and tighter limits. The loop, the budget, retries,
+the cache, the journal, typed answers and coverage are the same for every strategy. What one does before the
+model is asked is a program of its own, run in the sandbox as the profile's first look (turn 0): so it can be
+read in a trace, its sub-calls are known when the run is resumed, and files are read where they always are.
+
+>>> names()
+('rlm', 'no_subcalls', 'direct')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
+
+if TYPE_CHECKING:
+    from ..answers import AnswerType
+    from ..models.protocol import ModelInfo
+    from ..prompts import Profile
+    from ..scope import Limits
+
+StrategyName = Literal["rlm", "no_subcalls", "direct"]
+
+SUB_CALLS = ("llm_query", "llm_query_batched", "llm_map", "classify", "rlm_query", "rlm_query_batched")
+"""What code in the REPL asks models with."""
+
+
+def names() -> tuple[StrategyName, ...]:
+    """The names of all strategies."""
+    return get_args(StrategyName)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is known of a run before anything is sent."""
+
+    query: str
+    context: object
+    description: str  # of the context
+    answer: AnswerType
+    instructions: str  # the user's own
+    root: ModelInfo
+    sub: ModelInfo
+    profile: Profile  # that suits the model
+    sub_profile: Profile
+    limits: Limits
+    reply: int | None = None  # tokens of a reply, where the user's settings say so
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the node runs."""
+
+    profile: Profile
+    sub_profile: Profile
+    limits: Limits
+    notes: tuple[str, ...] = ()  # for the run
+
+
+class Strategy(Protocol):
+    """See the module docstring."""
+
+    def __call__(self, given: Given) -> Plan: ...

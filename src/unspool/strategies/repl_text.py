@@ -1,0 +1,170 @@
+"""Runs in the REPL: an input as text, piece by piece, and in parts of a size. The standard library alone.
+
+A text is itself. Of a mapping and of a folder each entry stands under its name (``=== name ===``), short
+values behind it (``name: value``). A list has an item a line; where items are long, each stands under its
+number. Tables are CSV, databases their tables one by one, traces their spans; all else is JSON, or its repr.
+What no text can stand for (images, bytes) is refused by name. Nothing is held but the piece at hand.
+
+>>> print("".join(texts({"a": 1, "b": ["x", {"y": 2}]})))
+a: 1
+=== b ===
+x
+{"y": 2}
+<BLANKLINE>
+>>> list(parts("one\\ntwo\\nthree\\n", 8))
+['one\\ntwo\\n', 'three\\n']
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+PIECE = 100_000  # characters
+LONG = 400  # of an item that does not stand on a line with others
+
+
+class NoText(ValueError):
+    """An input that no text stands for."""
+
+
+def texts(value: object) -> Iterator[str]:
+    """The pieces of text that a value is, in their order."""
+    if isinstance(value, str):
+        yield value
+    elif hasattr(type(value), "__unspool_text__") and hasattr(type(value), "chunks"):  # of a file
+        yield from value.chunks(PIECE)  # type: ignore[attr-defined]
+    elif hasattr(value, "texts") and hasattr(value, "tree"):  # a folder, an archive
+        yield from _files(value)
+    elif (table := _table(value)) is not None:
+        yield from table
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _entry(str(key), item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from _items(value)
+    else:
+        yield _short(value)
+
+
+def _entry(name: str, item: object) -> Iterator[str]:
+    short = not isinstance(item, list | tuple | set | frozenset | Mapping) and _is_short(item)
+    if short:
+        yield f"{name}: {_short(item)}\n"
+        return
+    yield f"=== {name} ===\n"
+    yield from _ended(texts(item))
+
+
+def _items(items: Iterable[object]) -> Iterator[str]:
+    for number, item in enumerate(items):
+        if _is_short(item):
+            yield f"{_short(item)}\n"
+        else:
+            yield f"=== {number} ===\n"
+            yield from _ended(texts(item) if not isinstance(item, Mapping) else [_short(item)])
+
+
+def _files(files: object) -> Iterator[str]:
+    named = 0
+    for path, text in files.texts():  # type: ignore[attr-defined]
+        named += 1
+        yield f"=== {path} ===\n"
+        yield from _ended(texts(text))
+    if (others := len(files) - named) > 0:  # type: ignore[arg-type]
+        yield f"({others:,} files that are no text are left out)\n"
+
+
+def _table(value: object) -> Iterator[str] | None:
+    """The rows of a table of any library, of a file or a database."""
+    if hasattr(value, "tables") and hasattr(value, "execute"):
+        return _database(value)
+    if callable(getattr(value, "overview", None)) and callable(getattr(value, "text", None)):  # traces
+        return texts(value.text())  # type: ignore[attr-defined]
+    if callable(getattr(value, "table", None)) and hasattr(value, "shape_and_types"):  # not in memory
+        value = value.table()  # type: ignore[attr-defined]
+    if hasattr(value, "to_pandas") and not hasattr(value, "write_csv"):
+        value = value.to_pandas()
+    if hasattr(value, "write_csv"):
+        return iter([value.write_csv()])
+    if hasattr(value, "to_csv"):
+        index = type(getattr(value, "index", None)).__name__ != "RangeIndex"
+        return iter([value.to_csv(index=index)])
+    if hasattr(value, "tolist"):
+        return texts(value.tolist())
+    return None
+
+
+def _database(database: object) -> Iterator[str]:
+    for name, columns in database.tables().items():  # type: ignore[attr-defined]
+        yield f"=== {name} ===\n{','.join(columns)}\n"
+        quoted = name.replace('"', '""')
+        for row in database.execute(f'SELECT * FROM "{quoted}"'):  # type: ignore[attr-defined]
+            yield json.dumps(list(row), ensure_ascii=False, default=str)[1:-1] + "\n"
+
+
+def _ended(pieces: Iterable[str]) -> Iterator[str]:
+    """The pieces, and the end of a line behind them."""
+    last = "\n"
+    for piece in pieces:
+        last = piece or last
+        yield piece
+    if not last.endswith("\n"):
+        yield "\n"
+
+
+def _is_short(item: object) -> bool:
+    if isinstance(item, str):
+        return len(item) <= LONG and "\n" not in item
+    if isinstance(item, Mapping):
+        return all(_is_short(each) for each in item.values())
+    if isinstance(item, list | tuple | set | frozenset):
+        return all(_is_short(each) for each in item)
+    return item is None or isinstance(item, bool | int | float) or _table_free(item)
+
+
+def _table_free(item: object) -> bool:
+    """Whether it is none of the things that have a text of their own."""
+    own = ("__unspool_text__", "to_csv", "write_csv", "tolist", "texts")
+    return not any(hasattr(item, name) for name in own)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value if _is_plain(value) else _plain(value), ensure_ascii=False, default=_plain)
+    except NoText:
+        raise
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, dict | list | tuple | int | float)
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for."""
+    if (
+        isinstance(value, bytes | bytearray)
+        or hasattr(value, "__unspool_image__")
+        or hasattr(value, "getpixel")
+    ):
+        raise NoText(f'a value of the type {type(value).__name__} is no text: strategy="rlm" takes it')
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=repr)
+    return vars(value) if hasattr(value, "__dict__") and vars(value) else str(value)
+
+
+def parts(value: object, size: int) -> Iterator[str]:
+    """The text of a value in parts of at most ``size`` characters that end, where they can, with a line."""
+    rest = ""
+    for text in texts(value):
+        rest, at = rest + text, 0
+        while len(rest) - at > size:
+            half, end = at + size // 2, at + size
+            cut = rest.rfind("\n", half, end) + 1 or rest.rfind(" ", half, end) + 1 or end
+            yield rest[at:cut]
+            at = cut
+        rest = rest[at:]
+    if rest.strip():
+        yield rest

@@ -1,0 +1,100 @@
+"""How much text goes into a model's window, without a tokenizer; and what is handed over of an input.
+
+Contract: pure functions. Tokens are estimated from the classes of characters in a sample, on the side of
+too many (:data:`SAFETY`): a prompt that is too long fails, one that leaves room does not. Where the window
+of a model is not known, :data:`ASSUMED` tokens are taken, and a note says so.
+
+>>> round(density("The quick brown fox jumps over the lazy dog. " * 9), 1)
+4.1
+>>> round(density("10.0.0.7 - - [2031-05-24 10:11:12] GET /a 200"), 1)
+1.1
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from ..budget import OverBudget
+from ..errors import ContextError
+from ..models.protocol import ModelInfo
+from ..prompts import Profile
+from ..sandbox.protocol import CellResult
+from .protocol import Given
+
+ASSUMED = 128_000  # tokens of a window that is not known
+REPLY = 4_096  # tokens kept for a reply that nobody bounds
+SAFETY = 1.1  # so many times the estimate
+OVERHEAD = 300  # tokens of what stands around a prompt: its template, the marks, the form of the answer
+LEAST = 200  # characters of the input, however small the window is
+MOST = 12_000_000  # characters that a REPL may show at once
+SAMPLES, SAMPLE = 20, 2_000  # places of a text that are looked at, and characters at each
+
+_TOKENS = re.compile(r"[A-Za-z]+|\n+|[^\sA-Za-z]|[^\S\n]{2,}")
+_LETTERS = 6  # of a word that are one token, at most
+
+
+def density(sample: str) -> float:
+    """Characters in a token of such text, on the low side."""
+    if not sample:
+        return 1.0
+    tokens = sum(
+        math.ceil(len(piece) / _LETTERS) if piece[0].isascii() and piece[0].isalpha() else 1
+        for piece in _TOKENS.findall(sample)
+    )
+    return len(sample) / max(1.0, tokens * SAFETY)
+
+
+def sample_of(context: object, description: str) -> str:
+    """Pieces from all over a text; of all else the description, which shows some of it."""
+    if not isinstance(context, str):
+        return description
+    if len(context) <= SAMPLES * SAMPLE:
+        return context
+    step = (len(context) - SAMPLE) // (SAMPLES - 1)
+    return "".join(context[at : at + SAMPLE] for at in range(0, SAMPLES * step, step))
+
+
+def window_of(info: ModelInfo) -> int:
+    """Tokens."""
+    return ASSUMED if info.window is None else info.window
+
+
+def reply_tokens(info: ModelInfo, profile: Profile, said: int | None = None) -> int:
+    """What is kept for a reply: what it may have, and no more than a quarter of the window."""
+    most = said or profile.sampling.max_tokens or REPLY
+    return min(most, info.max_output or most, window_of(info) // 4)
+
+
+def room(given: Given) -> int:
+    """Characters of the input that fit into a prompt of the root, beside what else is in it."""
+    beside = "\n".join([given.query, given.instructions, given.answer.words])
+    tokens = window_of(given.root) - reply_tokens(given.root, given.profile, given.reply) - OVERHEAD
+    tokens -= math.ceil(len(beside) / density(beside))
+    sample = sample_of(given.context, given.description)
+    return min(MOST, max(LEAST, int(tokens * density(sample))))
+
+
+def notes_of(*models: ModelInfo) -> tuple[str, ...]:
+    """What a run should say of windows that are not known."""
+    unknown = dict.fromkeys(info.name for info in models if info.window is None)
+    return tuple(f"the window of {name} is not known: {ASSUMED:,} tokens are assumed" for name in unknown)
+
+
+def handed_over(look: CellResult) -> list[str]:
+    """What to note of what a strategy's program has printed for the model.
+
+    Raises :class:`OverBudget` or :class:`ContextError` where there is nothing to ask the model about.
+    """
+    if look.outcome != "ok":
+        why = look.error.message if look.error else "; ".join(look.notes) or look.outcome
+        if look.error is not None and look.error.type == "LLMError" and why.startswith("over budget: "):
+            raise OverBudget(why.removeprefix("over budget: "))
+        raise ContextError(f"the input could not be made ready for the model: {why}")
+    if not look.omitted:
+        return []
+    given = look.printed - look.omitted
+    return [
+        f"the model was given {given:,} of the {look.printed:,} characters of the input, from its head and "
+        f"its tail: {look.omitted:,} were left out"
+    ]
