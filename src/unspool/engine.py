@@ -25,7 +25,8 @@ from .contexts.sources import names_of, sources_in, with_sources
 from .ending import to_the_end
 from .engine_models import EngineModels, Models
 from .errors import ConfigError, JournalError
-from .events import Event, EventLog, RunEnded, RunStarted, new_id
+from .event_log import EventLog, new_id
+from .events import Event, RunEnded, RunStarted
 from .journal import Store, kept
 from .loop import run_node
 from .models.settings import ModelSettings

@@ -1,25 +1,21 @@
 """The events of a run: the only source for the trace, the CLI, the viewer, telemetry and resume.
 
 Contract: every event is immutable, carries its place (``node``, ``turn``, ``cell``) by number, and
-is stamped by the :class:`EventLog` with ``seq`` (1, 2, … without gaps within a run) and ``time``
+is stamped by ``event_log.py`` with ``seq`` (1, 2, … without gaps within a run) and ``time``
 (Unix seconds). ``VERSION`` rises when a field changes its meaning; new fields come with a default.
 The table of events is in ``docs/design.md``.
 
 A *passing* event (``ModelDelta``) is for whoever looks on while it happens: listeners get it, with the
 ``seq`` of the event before it, and neither the log nor a store keeps it.
 
->>> log = EventLog("r1", clock=lambda: 5.0)
->>> log.emit(TurnStarted(node="0", turn=1))
->>> log.events[0].seq, log.events[0].time, log.events[0].kind
-(1, 5.0, 'turn.started')
+>>> TurnStarted(node="0", turn=1).kind
+'turn.started'
 """
 
 from __future__ import annotations
 
-import time as _time
-import uuid
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from .reading import Range
@@ -108,7 +104,10 @@ class TurnStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDelta(Event):
-    """A piece of the reply that a node's own model is writing; ``fresh``: what came before is void."""
+    """A piece of the reply that a node's own model is writing; ``fresh``: what came before is void.
+
+    ``trouble``: no piece, but why the call failed that is going to be sent again.
+    """
 
     kind: ClassVar[str] = "model.delta"
     passing: ClassVar[bool] = True
@@ -117,6 +116,7 @@ class ModelDelta(Event):
     text: str
     thinking: str
     fresh: bool
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,54 +341,3 @@ EVENTS: tuple[type[Event], ...] = (
     CellStarted, CellEnded, BatchStarted, CallStarted, CallEnded, ToolEnded, Cited, Diverged,
     Hinted, AnswerRefused, AnswerAccepted, NodeEnded, BranchesDecided, RunEnded,
 )  # fmt: skip
-
-
-class EventLog:
-    """Stamps the events of one run, keeps them, and hands each to the listeners in order.
-
-    Of a run that is resumed, ``past`` holds the events so far; those that are ``known`` are not emitted
-    again, and the first new one comes after ``run.resumed``.
-    """
-
-    def __init__(
-        self,
-        run: str,
-        *,
-        clock: Callable[[], float] = _time.time,
-        past: Iterable[Event] = (),
-        known: Callable[[Event], bool] | None = None,
-    ) -> None:
-        self.run = run
-        self.events: list[Event] = list(past)
-        self._known = known
-        self._resumes = bool(self.events)  # until the first new event is emitted
-        self._clock = clock
-        self._listeners: list[Callable[[Event], None]] = []
-
-    def listen(self, listener: Callable[[Event], None]) -> None:
-        self._listeners.append(listener)
-
-    def emit(self, event: Event) -> None:
-        last = self.events[-1].seq if self.events else 0
-        if event.passing:
-            event = replace(event, seq=last, time=self._clock())
-        else:
-            if self._known is not None and self._known(event):
-                return
-            if self._resumes:
-                self._resumes = False
-                self.emit(RunResumed(run=self.run))
-                last += 1
-            if event.seq:  # it is another log's
-                event = replace(event)
-            # Nobody else has it yet: a copy would take longer than all the rest.
-            object.__setattr__(event, "seq", last + 1)
-            object.__setattr__(event, "time", self._clock())
-            self.events.append(event)
-        for listener in self._listeners:
-            listener(event)
-
-
-def new_id() -> str:
-    """For a run. Sorts by time, unique without a registry: 20261129-185427-3f9a1c2b."""
-    return _time.strftime("%Y%m%d-%H%M%S", _time.gmtime()) + "-" + uuid.uuid4().hex[:8]

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from . import events as ev
+from .event_log import EventLog
 from .safe_text import one_line, safe
 from .trace import TraceBuilder
 from .types import Turn, Usage
@@ -21,7 +22,7 @@ from .types import Turn, Usage
 _log = logging.getLogger("unspool")
 
 
-def log_lines(log: ev.EventLog) -> Callable[[ev.Event], None] | None:
+def log_lines(log: EventLog) -> Callable[[ev.Event], None] | None:
     """What writes the lines of a run; None where nobody wants them."""
     if not any(isinstance(handler, logging.NullHandler) for handler in _log.handlers):
         _log.addHandler(logging.NullHandler())  # else warnings would be written where nothing is set up
@@ -31,7 +32,7 @@ def log_lines(log: ev.EventLog) -> Callable[[ev.Event], None] | None:
 
 
 class _Lines:
-    def __init__(self, log: ev.EventLog) -> None:
+    def __init__(self, log: EventLog) -> None:
         self._run = log.run
         self._turns: dict[str, int] = {}  # node -> its open turn
         self._trace = self._so_far(log.events) if _log.isEnabledFor(logging.INFO) else None

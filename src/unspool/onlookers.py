@@ -6,7 +6,8 @@ once, in the log: it never stops a run. It is called on the engine's loop: it mu
 
 >>> seen = []
 >>> remove = look_on(lambda log: lambda event: seen.append(event.kind))
->>> from unspool.events import EventLog, TurnStarted
+>>> from unspool.event_log import EventLog
+>>> from unspool.events import TurnStarted
 >>> log = EventLog("r1")
 >>> for each in onlookers(log):
 ...     each(TurnStarted(node="0", turn=1))
@@ -20,7 +21,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from .events import Event, EventLog
+from .event_log import EventLog
+from .events import Event
 from .logs import log_lines
 
 Onlooker = Callable[[Event], None]

@@ -17,6 +17,7 @@ from . import __version__
 from . import events as ev
 from . import span_names as names
 from .errors import ConfigError
+from .event_log import EventLog
 from .onlookers import look_on
 from .otlp_lines import error_type
 from .spans import Begun, SpanFold
@@ -42,7 +43,7 @@ def instrument(tracer_provider: TracerProvider | None = None, *, content: bool =
 class _Spans:
     """The spans of one run. Made where it was asked: the current span there is the parent."""
 
-    def __init__(self, tracer: Tracer, log: ev.EventLog, content: bool) -> None:
+    def __init__(self, tracer: Tracer, log: EventLog, content: bool) -> None:
         from opentelemetry import context
 
         self._tracer = tracer

@@ -17,7 +17,8 @@ from .budget import Budget, Meter
 from .cache import ReplyCache
 from .coverage import Stretch
 from .errors import JournalError, ModelError
-from .events import EventLog, ModelDelta
+from .event_log import EventLog
+from .events import ModelDelta
 from .models.calls import Caller
 from .models.protocol import Delta, ModelRequest, OnDelta
 from .models.settings import ModelSettings
@@ -151,8 +152,10 @@ class Scope:
             return None
 
         def tell(delta: Delta) -> None:
-            text, thinking, fresh = delta.text, delta.thinking, delta.fresh
-            self.log.emit(ModelDelta(node=node, turn=turn, text=text, thinking=thinking, fresh=fresh))
+            text, thinking, fresh, trouble = delta.text, delta.thinking, delta.fresh, delta.trouble
+            self.log.emit(
+                ModelDelta(node=node, turn=turn, text=text, thinking=thinking, fresh=fresh, trouble=trouble)
+            )
 
         return tell
 

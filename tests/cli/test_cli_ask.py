@@ -258,6 +258,24 @@ def test_a_full_disk_is_an_error(make_cli: MakeCli) -> None:
     assert "Traceback" not in done.stderr.decode()
 
 
+def test_an_answer_that_nobody_can_get_is_no_success(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("'lost'")])
+    cli.file("a.txt", "hello")
+    done = cli.run(["sh", "-c", 'exec "$@" >&-', "sh", *cli.ask("?", "a.txt")])
+    assert done.returncode == 1
+    assert "could not be written: it is closed" in done.stderr.decode()
+
+
+def test_a_call_that_is_sent_again_is_told(make_cli: MakeCli) -> None:
+    cli = make_cli([Behaviour(status=503, message="the model is\x1b[2J being loaded"), submits("1")])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello")))
+    assert (done.returncode, done.stdout) == (0, b"1\n")
+    told = done.stderr.decode()
+    assert "turn 1: asking again: " in told
+    assert "being loaded" in told
+    assert "\x1b" not in told
+
+
 @pytest.mark.parametrize("closed", ["<&-", "2>&-"])
 def test_streams_that_are_closed_from_the_start(make_cli: MakeCli, closed: str) -> None:
     cli = make_cli([submits("7")])

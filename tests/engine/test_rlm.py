@@ -96,6 +96,19 @@ async def test_a_reply_that_breaks_off_is_told_again_from_its_start() -> None:
     assert all(ask.body["stream"] is True for ask in server.asks)
 
 
+async def test_who_looks_on_is_told_why_a_call_is_sent_again() -> None:
+    busy = Behaviour(status=503, message="the model is being loaded")
+    async with FaultyServer([busy, busy, py("print('one')\nsubmit('x')")]) as server:
+        engine = RLM(RemoteModel(PROVIDERS["openai"], "tiny", base_url=server.base_url))
+        events = [e async for e in engine.stream("q", "c")]
+        await asyncio.to_thread(engine.close)
+    troubles = [e.trouble for e in events if isinstance(e, ModelDelta) and e.trouble]
+    assert len(troubles) == 2
+    assert all("the model is being loaded" in trouble for trouble in troubles)
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "answered"
+
+
 async def test_leaving_a_stream_cancels_its_run() -> None:
     model = ScriptedModel(lambda m: py("print(1)"), latency=0.05)
     store = MemoryStore()

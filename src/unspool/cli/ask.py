@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -30,7 +29,7 @@ from .options import (
 )
 from .reading import coverage_object, reading_lines
 from .runs import hint
-from .terminal import Output, complain, is_terminal, safe
+from .terminal import Output, columns, complain, is_terminal, safe
 from .view import View, fold
 
 if TYPE_CHECKING:
@@ -301,7 +300,7 @@ def deliver(story: Story, *, as_object: bool) -> int:
 def tell_reading(story: Story) -> None:
     """On stderr, below the answer: how much of the input models read, and the quotes from it."""
     out = Output(sys.stderr)
-    width = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal(sys.stderr) else 100
+    width = columns(sys.stderr) or 100
     for line in reading_lines(story.reading.coverage(), story.reading.citations(), width):
         out.line(safe(line))
 

@@ -89,6 +89,8 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
             yield Line("head", f"model: {event.model}{other}{by}")
         case ev.RunResumed():
             yield Line("head", "resumed")
+        case ev.ModelDelta() if event.trouble and event.node == ROOT:
+            yield Line("note", f"{_turn(event.turn)}: asking again: {one_line(event.trouble)}")
         case ev.CellStarted() if event.node == ROOT and show_code:
             yield Line("head", f"{_turn(event.turn)}: code")
             yield Line("code", event.code.strip("\n"))

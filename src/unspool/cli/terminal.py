@@ -52,7 +52,8 @@ class Output:
     def __init__(self, stream: TextIO | None) -> None:
         self.stream = stream
         self.gone = stream is None
-        self.error = ""  # why nothing more can be written, but for a reader that has gone
+        # Why nothing more can be written, but for a reader that has gone.
+        self.error = "it is closed" if stream is None else ""
 
     def write(self, text: str) -> None:
         if self.gone or self.stream is None:

@@ -18,7 +18,7 @@ from typing import Literal
 from .. import events as ev
 from ..types import CUT, PASSING, ROOT, CellOutcome, Status, Usage
 
-Phase = Literal["starting", "asking the model", "the model writes", "running code", "done"]
+Phase = Literal["starting", "asking the model", "asking again", "the model writes", "running code", "done"]
 _QUERY_KEPT = 200
 _REPLY_KEPT = 8_000  # characters of a reply that is being written: more than a screen has
 
@@ -136,6 +136,8 @@ def _root(view: View, event: ev.TurnStarted | ev.ModelDelta | ev.CellStarted | e
             phase: Phase = "asking the model" if event.turn else "starting"
             return replace(view, phase=phase, turn=event.turn, reply="")
         case ev.ModelDelta():
+            if event.trouble:
+                return replace(view, phase="asking again", reply=event.trouble)
             before = "" if event.fresh else view.reply
             reply = f"{before}{event.thinking}{event.text}"[-_REPLY_KEPT:]
             return replace(view, phase="the model writes", reply=reply)

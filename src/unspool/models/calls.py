@@ -32,7 +32,7 @@ from typing import Protocol
 from ..errors import ModelError
 from ..types import FailureKind, Usage, known_sum
 from .gate import Gate
-from .protocol import Model, ModelInfo, ModelReply, ModelRequest, refuse_too_long
+from .protocol import Delta, Model, ModelInfo, ModelReply, ModelRequest, OnDelta, refuse_too_long
 
 LONGEST_WAIT = 120.0  # a server that asks for a longer pause than this has failed the call
 LEAST_ROOM = 4096  # tokens for a reply whose limit was used up before any text
@@ -163,7 +163,7 @@ class Caller:
             first = [error]
         # Only now does stamina come in: the way of a call that goes well stays short. Its first
         # attempt is the one that failed.
-        patience = _Patience(self.gate, self._attempts)
+        patience = _Patience(self.gate, self._attempts, request.on_delta)
         async for attempt in _attempts(patience, self._attempts * 3, self._backoff):
             with attempt:
                 if first:
@@ -216,10 +216,12 @@ class _Patience:
     """How long one call is tried. Called by stamina with each error: False gives up, a number is the wait.
 
     A server that says "later" is believed longer than one that fails, and one that hangs less long.
+    Whoever looks on is told why it takes so long.
     """
 
-    def __init__(self, gate: Gate, attempts: int) -> None:
+    def __init__(self, gate: Gate, attempts: int, tell: OnDelta | None) -> None:
         self._gate = gate
+        self._tell = tell
         self._most: Mapping[FailureKind, int] = {
             "rate_limit": 2 * attempts,
             "timeout": max(2, attempts // 2 + 1),
@@ -236,6 +238,8 @@ class _Patience:
         failed = self._seen.total() - self._seen["rate_limit"]
         if failed >= self._attempts or self._seen[error.kind] >= self._most.get(error.kind, self._attempts):
             return False
+        if self._tell is not None:
+            self._tell(Delta(trouble=str(error)))
         return True if error.retry_after is None else error.retry_after
 
 

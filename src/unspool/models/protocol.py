@@ -39,11 +39,15 @@ Effort = Literal["off", "minimal", "low", "medium", "high"]
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a reply that is still being written. ``fresh``: what came before it is void."""
+    """A piece of a reply that is still being written. ``fresh``: what came before it is void.
+
+    ``trouble`` is no piece: it says why the call failed, which is sent again after a while.
+    """
 
     text: str = ""
     thinking: str = ""
     fresh: bool = False
+    trouble: str = ""
 
 
 OnDelta = Callable[[Delta], None]

@@ -1,0 +1,71 @@
+"""The log of one run: every event that happens goes through it, once and in order.
+
+Contract: the log stamps each event with ``seq`` and ``time``, keeps it, and hands it to the listeners in
+the order in which they came; an event that is *passing* is handed on and not kept.
+
+>>> from unspool.events import TurnStarted
+>>> log = EventLog("r1", clock=lambda: 5.0)
+>>> log.emit(TurnStarted(node="0", turn=1))
+>>> log.events[0].seq, log.events[0].time
+(1, 5.0)
+"""
+
+from __future__ import annotations
+
+import time as _time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from .events import Event, RunResumed
+
+
+class EventLog:
+    """Stamps the events of one run, keeps them, and hands each to the listeners in order.
+
+    Of a run that is resumed, ``past`` holds the events so far; those that are ``known`` are not emitted
+    again, and the first new one comes after ``run.resumed``.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        *,
+        clock: Callable[[], float] = _time.time,
+        past: Iterable[Event] = (),
+        known: Callable[[Event], bool] | None = None,
+    ) -> None:
+        self.run = run
+        self.events: list[Event] = list(past)
+        self._known = known
+        self._resumes = bool(self.events)  # until the first new event is emitted
+        self._clock = clock
+        self._listeners: list[Callable[[Event], None]] = []
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        self._listeners.append(listener)
+
+    def emit(self, event: Event) -> None:
+        last = self.events[-1].seq if self.events else 0
+        if event.passing:
+            event = replace(event, seq=last, time=self._clock())
+        else:
+            if self._known is not None and self._known(event):
+                return
+            if self._resumes:
+                self._resumes = False
+                self.emit(RunResumed(run=self.run))
+                last += 1
+            if event.seq:  # it is another log's
+                event = replace(event)
+            # Nobody else has it yet: a copy would take longer than all the rest.
+            object.__setattr__(event, "seq", last + 1)
+            object.__setattr__(event, "time", self._clock())
+            self.events.append(event)
+        for listener in self._listeners:
+            listener(event)
+
+
+def new_id() -> str:
+    """For a run. Sorts by time, unique without a registry: 20261129-185427-3f9a1c2b."""
+    return _time.strftime("%Y%m%d-%H%M%S", _time.gmtime()) + "-" + uuid.uuid4().hex[:8]
