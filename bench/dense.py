@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # run as a file
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a file
 
-from local_suite import COARSE, questions
+from tests.local_suite import COARSE, questions
+
 from unspool import RLM
 from unspool.testing import ScriptedModel
 

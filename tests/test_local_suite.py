@@ -1,4 +1,4 @@
-"""The suite of the local model as data: golds come out of the data, scorers are strict but fair."""
+"""The suites of the local model as data: golds come out of the data, scorers are strict but fair."""
 
 from __future__ import annotations
 
@@ -7,19 +7,33 @@ from collections import Counter
 
 import pytest
 
+from .local_held_out import HELD_OUT
 from .local_suite import SUITE, Question, near_number, same_name, same_number, same_set, share_right
 
-BY_ID = {question.id: question for question in SUITE}
+BOTH = (*SUITE, *HELD_OUT)
+BY_ID = {question.id: question for question in BOTH}
 
 
-def test_there_are_six_kinds_with_at_least_four_questions_each() -> None:
-    kinds = Counter(question.kind for question in SUITE)
+@pytest.mark.parametrize("suite", [SUITE, HELD_OUT], ids=["tuned", "held-out"])
+def test_there_are_six_kinds_with_at_least_four_questions_each(suite: tuple[Question, ...]) -> None:
+    kinds = Counter(question.kind for question in suite)
     assert len(kinds) == 6
     assert min(kinds.values()) >= 4
-    assert len(SUITE) == len(BY_ID) >= 24
+    assert len({question.id for question in suite}) == len(suite) >= 24
+    assert len(BY_ID) == len(BOTH)
 
 
-@pytest.mark.parametrize("question", SUITE, ids=lambda question: question.id)
+def test_no_item_to_be_judged_is_in_both_suites() -> None:
+    tuned, held_out = (
+        {line for q in suite if q.kind == "meaning" for line in lines_of(q.context())}
+        for suite in (SUITE, HELD_OUT)
+    )
+    assert tuned
+    assert held_out
+    assert not tuned & held_out
+
+
+@pytest.mark.parametrize("question", BOTH, ids=lambda question: question.id)
 def test_gold_is_computed_and_is_right_only_for_itself(question: Question) -> None:
     gold = question.gold()
     assert len(question.context()) > 0  # type: ignore[arg-type]
@@ -29,17 +43,21 @@ def test_gold_is_computed_and_is_right_only_for_itself(question: Question) -> No
         assert not question.score(wrong, gold)
 
 
-@pytest.mark.parametrize("question", [q for q in SUITE if q.kind == "meaning"], ids=lambda q: q.id)
+@pytest.mark.parametrize("question", [q for q in BOTH if q.kind == "meaning"], ids=lambda q: q.id)
 def test_the_labels_to_be_judged_are_not_in_the_data(question: Question) -> None:
     context = question.context()
-    items = context if isinstance(context, list) else str(context).splitlines()
-    assert 8 <= len(items) <= 12
+    items = lines_of(context)
+    assert 8 <= len(items) <= 13  # with the head of a table
     assert not any(re.match(r"(spam|ham)\t|(ABBR|DESC|ENTY|HUM|LOC|NUM):[a-z]+ ", item) for item in items)
+
+
+def lines_of(context: object) -> list[str]:
+    return context if isinstance(context, list) else str(context).splitlines()
 
 
 def test_one_label_for_all_is_not_enough() -> None:
     """Where items are labelled one by one, an answer without any judgement is wrong."""
-    for name in ("meaning-spam-labels", "meaning-kind-labels"):
+    for name in ("meaning-spam-labels", "meaning-kind-labels", "new-meaning-records"):
         gold = BY_ID[name].gold()
         assert isinstance(gold, list)
         for label in set(gold):
