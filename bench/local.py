@@ -1,8 +1,8 @@
 """Questions over real data, answered by the local model through the real engine.
 
-``scripts/bench local [--set tuned|held-out] [--only KIND] [--model NAME] [--json FILE] [--show]`` prints a
-line per question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile
-was tuned on the questions of ``tests/local_suite.py``; those of ``tests/local_held_out.py`` were left alone.
+``scripts/bench local [--set tuned|more|held-out] [--only KIND] [--model NAME] [--json FILE] [--show]`` prints
+a line per question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile
+was tuned on ``tests/local_suite.py`` and ``tests/local_more.py``; ``tests/local_held_out.py`` was left alone.
 It ends with 1 where fewer than 70% are right.
 """
 
@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measure import runs_apart
 from tests.local_held_out import HELD_OUT
+from tests.local_more import MORE
 from tests.local_suite import SUITE, Question
 
 from unspool import RLM
@@ -31,7 +32,7 @@ from unspool.types import Run
 
 MODEL = "local:qwen2.5-coder-1.5b"
 GOAL = 0.7
-SETS = {"tuned": SUITE, "held-out": HELD_OUT}
+SETS = {"tuned": SUITE, "more": MORE, "held-out": HELD_OUT}
 MAX_TURNS = 10
 
 
