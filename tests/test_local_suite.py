@@ -32,7 +32,7 @@ def test_no_item_to_be_judged_was_tuned_on() -> None:
     )
     assert tuned
     assert held_out
-    assert not tuned & held_out
+    assert tuned & held_out <= {"id,text"}  # the head of a table
 
 
 @pytest.mark.parametrize("question", ALL, ids=lambda question: question.id)
