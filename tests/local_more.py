@@ -129,7 +129,7 @@ def _same_kind() -> int:
     return sum(kind == other for other, _ in rows)
 
 
-S1, S2, S3 = (201, 6, 6), (202, 4, 7), (203, 7, 5)
+S1, S2, S3 = (201, 6, 6), (202, 4, 7), (208, 7, 5)
 T1 = (204, ("person", 4), ("location", 2), ("number", 4), ("entity", 2))
 T2 = (205, ("location", 5), ("person", 2), ("description", 4))
 T3 = (206, ("number", 3), ("person", 3), ("description", 3), ("location", 2))
