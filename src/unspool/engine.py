@@ -26,7 +26,7 @@ from .ending import to_the_end
 from .engine_models import EngineModels, Models
 from .errors import ConfigError, JournalError
 from .event_log import EventLog, new_id
-from .events import Event, RunEnded, RunStarted
+from .events import Event, RunEnded, RunStarted, StrategyChosen
 from .journal import Store, kept
 from .loop import run_node
 from .models.settings import ModelSettings
@@ -38,7 +38,7 @@ from .replay import Replay
 from .resume import Past
 from .sandbox.shared import shared_sandbox
 from .scope import Limits, Scope, Task
-from .strategies import Given, StrategyName, strategy_of
+from .strategies import Choice, Given, StrategyName, strategy_of
 from .tools import Toolbox
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Engine:
         given = context if type(context) is str else await asyncio.to_thread(with_sources, context)
         context, told = await looked(given, scope.sandbox, head=scope.profile.head, tail=scope.profile.tail)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
-        scope = self._by(strategy, scope, task)
+        scope, chosen = self._by(strategy, scope, task)
         started = RunStarted(
             run=log.run,
             query=query,
@@ -158,6 +158,8 @@ class Engine:
         with kept(settings.store, log.run):
             self._listen(scope, asker.listener)
             log.emit(started)
+            if chosen is not None:
+                log.emit(StrategyChosen(**asdict(chosen)))
             await self._go(scope, task, plan)
 
     async def resume(
@@ -199,7 +201,7 @@ class Engine:
             meter = Meter(settings.budget)
             meter.restore(past.replies, past.reused, past.calls, past.seconds)
             task = Task("0", None, 0, past.started.query, context, told, wanted, meter)
-            scope = self._by(past.strategy, scope, task)
+            scope, _ = self._by(past.strategy, scope, task)
             for event in past.events:
                 if not isinstance(event, RunEnded):  # it goes on
                     listener(event)
@@ -271,8 +273,8 @@ class Engine:
             retire=self._retire,
         )
 
-    def _by(self, strategy: StrategyName, scope: Scope, task: Task) -> Scope:
-        """The scope of a run that is answered by this strategy."""
+    def _by(self, strategy: StrategyName, scope: Scope, task: Task) -> tuple[Scope, Choice | None]:
+        """The scope of a run that is answered by this strategy, and what it has decided."""
         given = Given(
             task.query, task.context, task.description, task.answer, scope.instructions, scope.root.info,
             scope.sub.info, scope.profile, scope.sub_profile, scope.limits, scope.settings.max_tokens,
@@ -280,7 +282,7 @@ class Engine:
         plan = strategy_of(strategy)(given)
         scope = replace(scope, profile=plan.profile, sub_profile=plan.sub_profile, limits=plan.limits)
         scope.note(plan.notes)
-        return scope
+        return scope, plan.chosen
 
     def _retire(self, repl: Repl) -> None:
         task = asyncio.ensure_future(repl.close())

@@ -19,16 +19,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from .reading import Range
-from .types import (
-    CellError,
-    CellOutcome,
-    FailedCall,
-    Finish,
-    LedgerLine,
-    Role,
-    Status,
-    Usage,
-)
+from .types import CellError, CellOutcome, FailedCall, Finish, LedgerLine, Role, Status, Usage
 
 VERSION = 1
 
@@ -60,6 +51,17 @@ class RunStarted(Event):
     folder: str = ""  # the working folder, where the names of files start
     kept: object = None  # the context itself, where that was asked for
     paths: bool = False  # the context was given as these paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyChosen(Event):
+    """What ``strategy="auto"`` has decided, and why. Sizes in tokens, estimated."""
+
+    kind: ClassVar[str] = "strategy.chosen"
+    strategy: str
+    reason: str
+    size: int | None  # of the input; None: not known
+    window: int | None  # of the root model; None: not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,7 +339,7 @@ class RunEnded(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    RunStarted, RunResumed, NodeStarted, ContextMeasured, TurnStarted, ModelDelta, ModelReplied,
-    CellStarted, CellEnded, BatchStarted, CallStarted, CallEnded, ToolEnded, Cited, Diverged,
+    RunStarted, StrategyChosen, RunResumed, NodeStarted, ContextMeasured, TurnStarted, ModelDelta,
+    ModelReplied, CellStarted, CellEnded, BatchStarted, CallStarted, CallEnded, ToolEnded, Cited, Diverged,
     Hinted, AnswerRefused, AnswerAccepted, NodeEnded, BranchesDecided, RunEnded,
 )  # fmt: skip

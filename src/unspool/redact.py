@@ -44,9 +44,10 @@ _KEPT = frozenset(
         "via",
         "agreeing",
         "stopped",
+        "strategy",
     )
 )  # fields of text that are no content
-_KEPT_SETTINGS = frozenset(("sandbox",))
+_KEPT_SETTINGS = frozenset(("sandbox", "strategy"))
 _VALUES = frozenset(("value", "answer", "kept"))  # of any type
 _DIGITS = 10  # of a hash
 

@@ -18,7 +18,16 @@ from .contexts import Contexts
 from .contexts.named import read_names
 from .contexts.sources import with_sources
 from .errors import ConfigError, ContextError, JournalError
-from .events import CallEnded, CallStarted, Event, ModelReplied, RunEnded, RunResumed, RunStarted
+from .events import (
+    CallEnded,
+    CallStarted,
+    Event,
+    ModelReplied,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    StrategyChosen,
+)
 from .strategies import StrategyName, checked
 
 
@@ -52,8 +61,9 @@ class Past:
 
     @property
     def strategy(self) -> StrategyName:
-        """How it is answered."""
-        return checked(self.started.settings.get("strategy") or "rlm")
+        """How it is answered; where that was decided for it, what was decided."""
+        chosen = next((event.strategy for event in self.events if isinstance(event, StrategyChosen)), None)
+        return checked(chosen or self.started.settings.get("strategy") or "rlm")
 
     def plan(self, agree: Agree | None) -> Branches | None:
         """How many branches it has. A function that says which answers agree is given again: it is code."""

@@ -43,6 +43,7 @@ class TraceBuilder:
     def __init__(self) -> None:
         self.started: ev.RunStarted | None = None
         self.ended: ev.RunEnded | None = None  # a run that goes on after its end has none
+        self.chosen: ev.StrategyChosen | None = None
         self.last = 0.0  # the time of the last event
         self._nodes: dict[str, _OpenNode] = {}
         self._calls: dict[int, SubCall] = {}
@@ -55,6 +56,8 @@ class TraceBuilder:
         match event:
             case ev.RunStarted():
                 self.started = event
+            case ev.StrategyChosen():
+                self.chosen = event
             case ev.RunEnded():
                 self.ended = event
             case ev.RunResumed():
@@ -120,6 +123,12 @@ class TraceBuilder:
                 self._drop(event.node, event.turn, event.cell)
             case _:
                 return  # the others add nothing to the tree
+
+    @property
+    def strategy(self) -> str:
+        """How the run is answered."""
+        told = self.started.settings.get("strategy") if self.started else None
+        return self.chosen.strategy if self.chosen else str(told or "rlm")
 
     def _last_cell(self, node: str | None) -> int:
         turns = self._nodes[node].turns.values() if node is not None else ()
@@ -316,4 +325,5 @@ def run_from_events(events: Iterable[ev.Event]) -> Run:
         citations=builder.reading.citations(),
         trace=trace,
         branches=builder.branches(),
+        strategy=builder.strategy,
     )

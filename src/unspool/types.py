@@ -321,6 +321,7 @@ class Run:
     citations: tuple[Citation, ...]
     trace: Node
     branches: tuple[Branch, ...] = ()  # where there were several: each; ``trace`` is the chosen one's
+    strategy: str = "rlm"  # that answered: of ``auto``, the chosen one
 
     def __str__(self) -> str:
         return "" if self.answer is None else str(self.answer)

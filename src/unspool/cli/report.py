@@ -87,6 +87,8 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
             how = event.settings.get("strategy") or "rlm"
             by = "" if how == "rlm" else f", strategy: {how}"
             yield Line("head", f"model: {event.model}{other}{by}")
+        case ev.StrategyChosen():
+            yield Line("note", f"strategy: {event.strategy} ({event.reason})")
         case ev.RunResumed():
             yield Line("head", "resumed")
         case ev.ModelDelta() if event.trouble and event.node == ROOT:

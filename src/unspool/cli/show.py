@@ -186,8 +186,9 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     yield (part("question: "), part(started.query.strip(), BOLD))
     if started.sources:
         yield (part(f"input: {', '.join(started.sources)}"),)
-    if (strategy := started.settings.get("strategy") or "rlm") != "rlm":
-        yield (part(f"strategy: {strategy}"),)
+    if builder.chosen is not None or builder.strategy != "rlm":
+        why = f" ({builder.chosen.reason})" if builder.chosen else ""
+        yield (part(f"strategy: {builder.strategy}{why}"),)
     status = ended.status if ended else None
     lasted = duration(ended.seconds) if ended else took(started.time, builder.last)
     state = f"{status} in" if status else "running for" if going else "interrupted after"

@@ -2,9 +2,9 @@
 
 >>> strategy_of("direct").__name__
 'direct'
->>> strategy_of("dirct")
+>>> strategy_of("dirct")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-unspool.errors.ConfigError: strategy='dirct': there are 'rlm', 'no_subcalls', 'direct'
+unspool.errors.ConfigError: strategy='dirct': there are 'rlm', 'no_subcalls', 'direct', 'codeact', ...
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import cast
 
 from ..errors import ConfigError
-from .protocol import Given, Plan, Strategy, StrategyName, names
+from .protocol import Choice, Given, Plan, Strategy, StrategyName, names
 
-__all__ = ["Given", "Plan", "Strategy", "StrategyName", "checked", "names", "strategy_of"]
+__all__ = ["Choice", "Given", "Plan", "Strategy", "StrategyName", "checked", "names", "strategy_of"]
 
 
 def checked(name: object) -> StrategyName:

@@ -6,15 +6,11 @@ does not fit; a note of the run says how much was left out.
 
 from __future__ import annotations
 
-from .answering import answered_at_once
+from .answering import PROGRAM, answered_at_once
 from .protocol import Given, Plan
 from .window import notes_of, room
 
-PROGRAM = """\
-for piece in _input.texts(context):
-    print(piece, end="")"""
-
 
 def direct(given: Given) -> Plan:
-    """Prints the input; what the window has no room for is cut out of its middle."""
+    """The input, then one reply."""
     return answered_at_once(given, PROGRAM, window=room(given), notes=notes_of(given.root))

@@ -6,7 +6,7 @@ the cache, the journal, typed answers and coverage are the same for every strate
 model is asked is a program of its own, run in the sandbox as the profile's first look (turn 0): so it can be
 read in a trace, its sub-calls are known when the run is resumed, and files are read where they always are.
 
->>> names()
+>>> names()[:3]
 ('rlm', 'no_subcalls', 'direct')
 """
 
@@ -21,9 +21,20 @@ if TYPE_CHECKING:
     from ..prompts import Profile
     from ..scope import Limits
 
-StrategyName = Literal["rlm", "no_subcalls", "direct"]
+StrategyName = Literal[
+    "rlm",
+    "no_subcalls",
+    "direct",
+    "codeact",
+    "codeact_subcalls",
+    "compaction",
+    "retrieval",
+    "map_reduce",
+    "auto",
+]
 
-SUB_CALLS = ("llm_query", "llm_query_batched", "llm_map", "classify", "rlm_query", "rlm_query_batched")
+CHILDREN = ("rlm_query", "rlm_query_batched")
+SUB_CALLS = ("llm_query", "llm_query_batched", "llm_map", "classify", *CHILDREN)
 """What code in the REPL asks models with."""
 
 
@@ -50,6 +61,16 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What ``auto`` has decided. Sizes in tokens; ``size`` None: not known."""
+
+    strategy: StrategyName
+    reason: str
+    size: int | None
+    window: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How the node runs."""
 
@@ -57,6 +78,7 @@ class Plan:
     sub_profile: Profile
     limits: Limits
     notes: tuple[str, ...] = ()  # for the run
+    chosen: Choice | None = None
 
 
 class Strategy(Protocol):

@@ -24,6 +24,7 @@ from .protocol import Given
 
 ASSUMED = 128_000  # tokens of a window that is not known
 REPLY = 4_096  # tokens kept for a reply that nobody bounds
+LEAST_REPLY = 1_024
 SAFETY = 1.1  # so many times the estimate
 OVERHEAD = 300  # tokens of what stands around a prompt: its template, the marks, the form of the answer
 LEAST = 200  # characters of the input, however small the window is
@@ -31,6 +32,7 @@ MOST = 12_000_000  # characters that a REPL may show at once
 SAMPLES, SAMPLE = 20, 2_000  # places of a text that are looked at, and characters at each
 
 _TOKENS = re.compile(r"[A-Za-z]+|\n+|[^\sA-Za-z]|[^\S\n]{2,}")
+_MISSED = re.compile(r"\((?:the reading stopped|\d+ of \d+ parts could not be read)")
 _LETTERS = 6  # of a word that are one token, at most
 
 
@@ -60,19 +62,30 @@ def window_of(info: ModelInfo) -> int:
     return ASSUMED if info.window is None else info.window
 
 
-def reply_tokens(info: ModelInfo, profile: Profile, said: int | None = None) -> int:
-    """What is kept for a reply: what it may have, and no more than a quarter of the window."""
-    most = said or profile.sampling.max_tokens or REPLY
+def reply_tokens(info: ModelInfo, most: int | None) -> int:
+    """Tokens of a reply that is a text, where a profile says ``most``: it may have no more than a quarter of the
+    window, and has more than what is enough for code."""
+    most = REPLY if most is None else max(LEAST_REPLY, most)
     return min(most, info.max_output or most, window_of(info) // 4)
 
 
 def room(given: Given) -> int:
     """Characters of the input that fit into a prompt of the root, beside what else is in it."""
-    beside = "\n".join([given.query, given.instructions, given.answer.words])
-    tokens = window_of(given.root) - reply_tokens(given.root, given.profile, given.reply) - OVERHEAD
+    beside = "\n".join([given.query, given.instructions, given.answer.words, given.description])
+    said = given.reply or given.profile.sampling.max_tokens
+    return _characters(given, window_of(given.root) - reply_tokens(given.root, said) - OVERHEAD, beside)
+
+
+def part_size(given: Given, profile: Profile) -> int:
+    """Characters of a part of the input that fit into a sub-call beside the question."""
+    sampling, info = profile.sampling, given.sub
+    tokens = window_of(info) - reply_tokens(info, sampling.sub_max_tokens) - 2 * OVERHEAD
+    return _characters(given, tokens, given.query)
+
+
+def _characters(given: Given, tokens: int, beside: str) -> int:
     tokens -= math.ceil(len(beside) / density(beside))
-    sample = sample_of(given.context, given.description)
-    return min(MOST, max(LEAST, int(tokens * density(sample))))
+    return min(MOST, max(LEAST, int(tokens * density(sample_of(given.context, given.description)))))
 
 
 def notes_of(*models: ModelInfo) -> tuple[str, ...]:
@@ -91,10 +104,13 @@ def handed_over(look: CellResult) -> list[str]:
         if look.error is not None and look.error.type == "LLMError" and why.startswith("over budget: "):
             raise OverBudget(why.removeprefix("over budget: "))
         raise ContextError(f"the input could not be made ready for the model: {why}")
+    first = look.output.partition("\n")[0]
+    if _MISSED.match(first):  # what a program says of itself comes before all that is in the input
+        return [first.strip("()")]
     if not look.omitted:
         return []
     given = look.printed - look.omitted
     return [
-        f"the model was given {given:,} of the {look.printed:,} characters of the input, from its head and "
-        f"its tail: {look.omitted:,} were left out"
+        f"the model was given {given:,} of {look.printed:,} characters, the head and the tail: "
+        f"{look.omitted:,} were left out"
     ]

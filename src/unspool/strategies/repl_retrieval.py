@@ -1,0 +1,26 @@
+"""Runs in the REPL: the passages of an input that share most words with a question, by BM25 (``bm25s``)."""
+
+from collections.abc import Iterable
+
+
+def best_passages(passages: Iterable[str], question: str, *, most: int, room: int) -> str:
+    """The best of them in their order, each under its number, at most ``room`` characters."""
+    import bm25s
+
+    texts = list(passages)
+    if not texts:
+        return "(the input is empty)"
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+    asked = bm25s.tokenize([question], stopwords="en", show_progress=False)
+    places, scores = index.retrieve(asked, k=min(most, len(texts)), show_progress=False)
+    ranked = [int(place) for place, score in zip(places[0], scores[0], strict=True) if score > 0]
+    chosen: list[int] = []
+    for place in ranked:
+        room -= len(texts[place]) + 40  # its number, and the line between
+        if room < 0 and chosen:
+            break
+        chosen.append(place)
+    if not chosen:
+        return f"(no word of the question is in any of the {len(texts):,} passages of the input)"
+    return "\n".join(f"[passage {place + 1:,} of {len(texts):,}]\n{texts[place]}" for place in sorted(chosen))
