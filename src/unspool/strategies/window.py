@@ -63,8 +63,8 @@ def window_of(info: ModelInfo) -> int:
 
 
 def reply_tokens(info: ModelInfo, most: int | None) -> int:
-    """Tokens of a reply that is a text, where a profile says ``most``: it may have no more than a quarter of the
-    window, and has more than what is enough for code."""
+    """Tokens of a reply that is a text, where a profile says ``most``: no more than a quarter of the window,
+    and more than what is enough for code."""
     most = REPLY if most is None else max(LEAST_REPLY, most)
     return min(most, info.max_output or most, window_of(info) // 4)
 
@@ -72,8 +72,8 @@ def reply_tokens(info: ModelInfo, most: int | None) -> int:
 def room(given: Given) -> int:
     """Characters of the input that fit into a prompt of the root, beside what else is in it."""
     beside = "\n".join([given.query, given.instructions, given.answer.words, given.description])
-    said = given.reply or given.profile.sampling.max_tokens
-    return _characters(given, window_of(given.root) - reply_tokens(given.root, said) - OVERHEAD, beside)
+    reply = given.reply or reply_tokens(given.root, given.profile.sampling.max_tokens)
+    return _characters(given, window_of(given.root) - reply - OVERHEAD, beside)
 
 
 def part_size(given: Given, profile: Profile) -> int:
