@@ -1,0 +1,104 @@
+"""What an answer says, however it is said: a number, a name, a list, pairs.
+
+Contract: pure and strict. An answer is a value of any type or a text of a model; what cannot be read without
+guessing is ``None``, and scores nothing. A text counts as the number in it only if there is one number, or if
+it says which is the answer ("Answer: 12").
+
+>>> number_in("There are 1,204 of them."), number_in("12 of 40"), number_in("Of 40, the answer is 12.")
+(1204.0, None, 12.0)
+>>> items_in("red, blue\\n- green"), items_in('["red", "blue"]')
+(['red', 'blue', 'green'], ['red', 'blue'])
+>>> pairs_in("(3, 1), (1, 3) and [2, 4]")
+[('1', '3'), ('2', '4')]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w]|\.\d)")
+_ANSWER = re.compile(r"\banswer\b(?:\s+is)?\s*[:=]?\s*", re.IGNORECASE)
+_EDGE = " \t\r\n\"'`*.,:;()[]<>{}"
+_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_PAIR = re.compile(r"[(\[]\s*[\"']?([\w.-]+)[\"']?\s*,\s*[\"']?([\w.-]+)[\"']?\s*[)\]]")
+
+
+def plain_text(value: object) -> str:
+    """The answer as text: what a list says is one item a line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        return "\n".join(plain_text(item) for item in value)
+    return "" if value is None else str(value)
+
+
+def number_in(value: object) -> float | None:
+    """The number that the answer is."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return float(value) if abs(value) < 1e300 else None
+    if isinstance(value, list | tuple | Mapping) and len(value) == 1:
+        return number_in(next(iter(value.values() if isinstance(value, Mapping) else value)))
+    if not isinstance(value, str):
+        return None
+    said = [match for match in _ANSWER.finditer(value) if _NUMBER.match(value, match.end())]
+    texts = [found[0] for match in said[-1:] if (found := _NUMBER.match(value, match.end())) is not None]
+    numbers = {float(text.replace(",", "")) for text in texts or _NUMBER.findall(value)}
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def name_in(value: object) -> str:
+    """The answer as a bare name: case, quotes, a full stop and spaces at its edges do not count."""
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    text = plain_text(value)
+    if (said := list(_ANSWER.finditer(text))) and said[0].start() == 0:
+        text = text[said[0].end() :]
+    return " ".join(text.strip(_EDGE).casefold().split())
+
+
+def items_in(value: object) -> list[str] | None:
+    """The items that the answer lists, each as a bare name, in order."""
+    if isinstance(value, str):
+        parsed = _parsed(value)
+        if isinstance(parsed, list):
+            return items_in(parsed)
+        body = _after_answer(value)
+        parts: Iterable[object] = [_MARK.sub("", part) for part in re.split(r"[,;\n]", body)]
+    elif isinstance(value, Mapping):
+        parts = list(value)
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = value
+    else:
+        return None if value is None else [name_in(value)]
+    return [name for part in parts if (name := name_in(part))]
+
+
+def pairs_in(value: object) -> list[tuple[str, str]] | None:
+    """The pairs that the answer lists, each with its lower name first, each once, in order."""
+    if isinstance(value, str):
+        found: list[tuple[str, str]] = _PAIR.findall(value)
+    elif isinstance(value, list | tuple | set | frozenset):
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in value):
+            return pairs_in(plain_text(value)) if all(isinstance(pair, str) for pair in value) else None
+        found = [(name_in(str(a)), name_in(str(b))) for a, b in value]
+    else:
+        return None
+    return list(dict.fromkeys((min(a, b), max(a, b)) for a, b in found))
+
+
+def _parsed(text: str) -> object:
+    """The JSON that the whole text is."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _after_answer(text: str) -> str:
+    """What stands after "answer:", where there is one."""
+    said = list(_ANSWER.finditer(text))
+    return text[said[-1].end() :] if said else text

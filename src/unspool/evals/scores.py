@@ -1,0 +1,140 @@
+"""How right an answer is, from 0 to 1.
+
+Contract: pure functions of an answer and the gold one. ``Score.kind`` says what is wrong in one word:
+``""`` for a whole 1, ``"wrong"``, ``"part"`` for between, ``"unreadable"`` for an answer that is not of the
+form that was asked for, ``"none"`` for no answer. "close" is OOLONG's rule for numbers: 0.75 to the power of
+the error.
+
+>>> close(12, 10).value, close("10", 10).value, close("some", 10)
+(0.5625, 1.0, Score(value=0.0, kind='unreadable'))
+>>> sets(["a", "b", "x"], ["a", "b"]).value
+0.8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from .readings import items_in, name_in, number_in, pairs_in, plain_text
+from .sample import Sample, ScorerName
+
+Kind = Literal["", "wrong", "part", "unreadable", "none"]
+
+CLOSENESS = 0.75  # to the power of the error of a number
+ROOM = 200  # characters beside what is looked for: an answer that holds the input is none
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """``value`` from 0 to 1, and what is wrong in one word."""
+
+    value: float
+    kind: Kind = ""
+
+    @classmethod
+    def of(cls, value: float) -> Score:
+        return cls(value, "" if value >= 1 else "part" if value > 0 else "wrong")
+
+
+UNREADABLE = Score(0.0, "unreadable")
+
+
+def number(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """The same number."""
+    found = number_in(answer)
+    return UNREADABLE if found is None else Score.of(float(found == number_in(gold)))
+
+
+def close(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """A number, the closer the better, as OOLONG has it."""
+    found, wanted = number_in(answer), number_in(gold)
+    if found is None or wanted is None:
+        return UNREADABLE
+    return Score.of(CLOSENESS ** min(abs(found - wanted), 100.0))
+
+
+def name(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """The same name; in a text that says more, the only one of those it could be."""
+    found, wanted = name_in(answer), name_in(gold)
+    if found == wanted:
+        return Score(1.0)
+    if not among:
+        return Score.of(0.0) if found else UNREADABLE
+    named = {each for each in map(name_in, among) if _holds(found, each)}
+    return UNREADABLE if len(named) != 1 else Score.of(float(named == {wanted}))
+
+
+def contains(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """The gold text is in the answer, and not much else."""
+    text, wanted = " ".join(plain_text(answer).casefold().split()), name_in(gold)
+    if not text or len(text) > len(wanted) + ROOM:
+        return UNREADABLE
+    return Score.of(float(_holds(text, wanted)))
+
+
+def sets(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """F1 of a list without regard to its order."""
+    found, wanted = items_in(answer), items_in(gold)
+    return UNREADABLE if found is None or wanted is None else Score.of(f1(set(found), set(wanted)))
+
+
+def pairs(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """F1 of a list of pairs, without regard to their order."""
+    found, wanted = pairs_in(answer), pairs_in(gold)
+    return UNREADABLE if found is None or wanted is None else Score.of(f1(set(found), set(wanted)))
+
+
+def lines(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """A long text, line by line: 1 where it is the same to the character, else how alike the lines are."""
+    if not isinstance(answer, str):
+        return UNREADABLE
+    ours, wanted = answer.strip("\n").split("\n"), plain_text(gold).strip("\n").split("\n")
+    if ours == wanted:
+        return Score(1.0)
+    alike = SequenceMatcher(None, ours, wanted, autojunk=False).ratio()
+    return Score.of(min(alike, 0.999))
+
+
+def f1(found: Collection[Hashable], wanted: Collection[Hashable]) -> float:
+    """The harmonic mean of how much was found and how much of what was found is right.
+
+    >>> f1({1, 2}, {2, 3}), f1(set(), set()), f1(set(), {1})
+    (0.5, 1.0, 0.0)
+    """
+    both = len(set(found) & set(wanted))
+    total = len(found) + len(wanted)
+    return 2 * both / total if total else 1.0
+
+
+def _holds(text: str, name: str) -> bool:
+    """Whether a name stands in a text as a word of its own."""
+    at = text.find(name) if name else -1
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(name) : at + len(name) + 1]
+        if not before.isalnum() and not after.isalnum():
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+Scorer = Callable[[object, object, Sequence[str]], Score]
+
+SCORERS: dict[ScorerName, Scorer] = {
+    "number": number,
+    "close": close,
+    "name": name,
+    "contains": contains,
+    "set": sets,
+    "pairs": pairs,
+    "lines": lines,
+}
+
+
+def score(sample: Sample, answer: object) -> Score:
+    """How right ``answer`` is for this sample. Total: no answer of any type raises."""
+    if answer is None or answer == "":
+        return Score(0.0, "none")
+    return SCORERS[sample.scorer](answer, sample.gold, sample.among)
