@@ -67,7 +67,7 @@ class Oracle:
         """The root and the sub-model for one sample."""
         knows = Knows(sample, self.right)
         root = ScriptedModel(lambda messages: _written(sample, messages), name=self.name)
-        return root, ScriptedModel(knows.reply, name=f"{self.name}-sub")
+        return root, ScriptedModel(knows.reply, name=self.name)
 
 
 def _written(sample: Sample, messages: Sequence[Message]) -> str:
@@ -84,6 +84,7 @@ class Knows:
         self._sample = sample
         self._right = right
         self._names = sorted(set(sample.labels.values()))
+        self._replies = sorted(set(sample.facts.values()))
 
     def reply(self, messages: Sequence[Message]) -> str:
         """To a pack of numbered items, to one item after its labels, or to a question over a document."""
@@ -95,9 +96,7 @@ class Knows:
             return self._label(text)
         question = text.partition("\n")[0]
         if question in self._sample.facts:
-            kind = question.split()[:2]
-            others = (told for asked, told in self._sample.facts.items() if asked.split()[:2] == kind)
-            return self._said(question, self._sample.facts[question], sorted(set(others)))
+            return self._said(question, self._sample.facts[question], self._replies)
         raise ModelError("bad_request", f"the oracle does not know {text[:200]!r}", model=NAME)
 
     def _label(self, item: str) -> str:

@@ -39,10 +39,7 @@ class Suite:
 
     def make(self, size: int, *, seed: int, data: Data | None = None) -> list[Sample]:
         """The samples of one size and seed, one a task, in the order of ``tasks``."""
-        if size < self.smallest:
-            raise ConfigError(
-                f"{self.name} cannot be made of {size_words(size)} tokens: {size_words(self.smallest)} at least"
-            )
+        self.check(size)
         for attempt in range(ATTEMPTS):
             chance = rng(f"{self.name}/{attempt}" if attempt else self.name, size, seed)
             try:
@@ -52,3 +49,10 @@ class Suite:
             return [replace(sample, suite=self.name, size=size, seed=seed) for sample in made]
         raise ConfigError(f"{self.name}: no draw of {size_words(size)} tokens has a question: take a larger size")
 
+
+    def check(self, size: int) -> None:
+        """Raises :class:`ConfigError` for a size that is too small to ask anything about."""
+        if size < self.smallest:
+            raise ConfigError(
+                f"{self.name} cannot be made of {size_words(size)} tokens: {size_words(self.smallest)} at least"
+            )

@@ -1,0 +1,261 @@
+"""``unspool eval``: suites of questions with computed answers, asked, kept and reported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from .ask import named
+from .exits import CANCELLED, errors_as_exits
+from .options import Models, Quiet, SubModels, UsdLimit
+from .report import duration
+from .terminal import Output, complain, safe
+
+if TYPE_CHECKING:
+    import click
+
+    from ..evals.kept import Kept, Settings
+    from ..evals.record import Record
+    from ..evals.runner import Means, Plan, Solver
+
+JOBS = 4  # samples at once, where a model says nothing of how many requests it takes
+
+
+class SuiteOrCommand(TyperGroup):
+    """``unspool eval NAME``: a command of that name, or else ``run`` with a suite of that name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(no_args_is_help=True, cls=SuiteOrCommand)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the suites."""
+    from ..evals import SUITES
+    from ..evals.sample import size_words
+
+    out = Output(sys.stdout)
+    for suite in SUITES.values():
+        out.line(f"{suite.name:<10}{suite.words} (from {size_words(suite.smallest)} tokens)")
+        out.line(f"{'':<10}tasks: {', '.join(suite.tasks)}")
+
+
+@app.command("report")
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)
+    ],
+) -> None:
+    """Print the report of DIR, and write it there: report.md, and a picture for each suite in plots/."""
+    with errors_as_exits():
+        from ..evals.pages import write
+
+        Output(sys.stdout).write(safe(write(folder)))
+
+
+@app.command("run")
+def run(
+    suites: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUITE", help="As in the list; several with commas, or all.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where all of it is kept; the same again goes on where it was stopped.",
+            show_default=False,
+        ),
+    ],
+    model: Models = None,
+    sub_model: SubModels = None,
+    strategies: Annotated[
+        str, typer.Option(metavar="NAMES", help="With commas. [default: rlm]", show_default=False)
+    ] = "rlm",
+    sizes: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZES",
+            help="Tokens of the input, of four characters each, with commas. [default: 8k,32k]",
+            show_default=False,
+        ),
+    ] = "8k,32k",
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Contexts of each size. [default: 5]", show_default=False),
+    ] = 5,
+    tasks: Annotated[
+        str, typer.Option(metavar="NAMES", help="These tasks of the suites alone.", show_default=False)
+    ] = "",
+    usd: UsdLimit = None,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Stop a sample after this time.", show_default=False)
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Of the models, as for unspool ask.", show_default=False
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help=f"Samples at once. [default: {JOBS}; 1 for a model on this machine]",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where examples/data of the repository lies.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Ask the samples of SUITE that are not kept in DIR yet, and write the report of all.
+
+    --usd and --seconds are limits of each sample. The model may be "oracle", or "oracle:0.9": a script that
+    makes no mistake, or is right so often; what is lost with it is lost by the engine.
+    """
+    with errors_as_exits():
+        from ..budget import Budget
+        from ..evals.data import Data
+        from ..evals.kept import Kept
+        from ..evals.runner import Means, Plan
+        from ..evals.sample import parse_size
+        from ..evals.suites import chosen
+        from ..models.spelled import parsed
+
+        plan = Plan(
+            tuple(chosen(suites)),
+            tuple(sorted({parse_size(size) for size in sizes.split(",")})),
+            seeds,
+            _strategies(strategies),
+            tuple(name.strip() for name in tasks.split(",") if name.strip()),
+            Data(data),
+        )
+        means = Means(out, Budget(usd=usd, seconds=seconds), parsed(settings or ()))
+        solver, at_once = _solver(model, sub_model, means, quiet=quiet)
+        asked = _settings(usd, seconds, settings)
+        try:
+            with Kept.open(out, asked, _command()) as kept:
+                stopped = _measure(plan, solver, kept, jobs or at_once, quiet=quiet)
+        finally:
+            solver.close()
+        _end(out, stopped=stopped, quiet=quiet)
+    raise typer.Exit(CANCELLED if stopped else 0)
+
+
+def _strategies(given: str) -> tuple[str, ...]:
+    from ..strategies import checked
+
+    return tuple(checked(name) for name in dict.fromkeys(each.strip() for each in given.split(",")))
+
+
+def _solver(
+    model: list[str] | None, sub_model: list[str] | None, means: Means, *, quiet: bool
+) -> tuple[Solver, int]:
+    """Who is asked, and how many samples at once."""
+    from ..errors import ConfigError
+    from ..evals import runner
+    from ..evals.oracle import Oracle
+    from ..models.discover import resolve_pair
+    from .pulling import shown_progress
+
+    oracle = Oracle.of(model[0]) if model and len(model) == 1 else None
+    if oracle is not None:
+        if sub_model:
+            raise ConfigError("--sub-model: the oracle is its own sub-model")
+        return runner.Oracles(oracle, means), 2
+    with shown_progress(quiet=quiet) as progress:
+        root, sub = resolve_pair(named(model), named(sub_model), progress=progress)
+    return runner.Models(root, sub, means), JOBS if root.info.parallel is None else 1
+
+
+def _settings(usd: float | None, seconds: float | None, settings: list[str] | None) -> Settings:
+    """What all samples of a folder have in common."""
+    import platform
+
+    from .. import __version__
+
+    return {
+        "usd": usd,
+        "seconds": seconds,
+        "set": ", ".join(settings) if settings else None,
+        "unspool": __version__,
+        "python": ".".join(platform.python_version_tuple()[:2]),  # some suites are made of its library
+    }
+
+
+def _command() -> str:
+    """What was typed, so that it can be typed again."""
+    from ..evals.report import spelled
+
+    return spelled(["unspool", *sys.argv[1:]])
+
+
+def _measure(plan: Plan, solver: Solver, kept: Kept, jobs: int, *, quiet: bool) -> bool:
+    """Whether it was stopped on the way."""
+    import asyncio
+
+    from ..evals.runner import measure
+
+    err = Output(None if quiet else sys.stderr)
+    missing = plan.count(solver, kept)
+    if missing < plan.total:
+        err.line(f"{plan.total - missing:,} of {plan.total:,} samples are there already")
+    done = 0
+
+    def told(record: Record) -> None:
+        nonlocal done
+        done += 1
+        err.line(f"{done:,}/{missing:,}  {safe(_line(record))}")
+
+    try:
+        asyncio.run(measure(plan, solver, kept, told, jobs))
+    except KeyboardInterrupt:
+        complain(f"stopped: {done:,} of {missing:,} samples are kept; the same command goes on")
+        return True
+    return False
+
+
+def _line(record: Record) -> str:
+    from ..evals.sample import size_words
+
+    wrong = f"  {record.failure}" if record.failure else ""
+    return (
+        f"{record.suite}/{record.task} {size_words(record.size)} seed {record.seed} {record.strategy}: "
+        f"{record.score:.2f} in {duration(record.seconds)}{wrong}"
+    )
+
+
+def _end(folder: Path, *, stopped: bool, quiet: bool) -> None:
+    """The scores on stdout, and where the report is."""
+    from ..evals.kept import read_samples
+    from ..evals.pages import REPORT, write
+    from ..evals.report import rows
+    from ..evals.sample import size_words
+
+    records = read_samples(folder)
+    if not records and stopped:
+        return
+    write(folder)
+    out = Output(sys.stdout)
+    for row in rows(records):
+        out.line(safe(f"{row.suite:<10} {size_words(row.size):>6} {row.strategy:<13} {row.score.words}  {row.model}"))
+    if not quiet:
+        Output(sys.stderr).line(f"report: {folder / REPORT}")
