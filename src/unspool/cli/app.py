@@ -29,7 +29,9 @@ runs.app.command("show")(show.show)
 runs.app.command("export")(export.export)
 runs.app.command("resume")(resume.resume)
 app.add_typer(runs.app, name="runs", help="List, show, export, resume, remove the runs that are kept.")
-app.add_typer(evals.app, name="eval", help="Ask suites of questions with computed answers, and report the scores.")
+app.add_typer(
+    evals.app, name="eval", help="Ask suites of questions with computed answers, and report the scores."
+)
 app.add_typer(models.app, name="models", help="List, pull and remove the models that run on this machine.")
 
 

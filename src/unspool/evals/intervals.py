@@ -2,11 +2,11 @@
 
 Contract: pure, seeded, standard library alone. Scores come in groups (a seed, which is one context, with its
 tasks); a resample draws groups, and then scores within each, so that tasks over one context do not count as
-if they were independent. Where all scores are the same 0 or 1, resampling would say that nothing is uncertain;
-then the end that lies inside is the one at which so many equal ones would still come in one of 40 cases.
+if they were independent. Where all scores are 0 or all are 1, resampling would say that nothing is uncertain:
+then the inner end is the share of right ones with which that would still come once in 40 times.
 
 >>> mean_of([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]).words
-'0.67 [0.25–1.00]'
+'0.67 [0.17–1.00]'
 >>> mean_of([[1.0, 1.0, 1.0, 1.0, 1.0]]).words
 '1.00 [0.48–1.00]'
 """

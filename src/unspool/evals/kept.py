@@ -12,7 +12,7 @@ away when the next goes on. A folder holds what was asked in one way: other sett
 figures would be mixed.
 
 >>> import tempfile
->>> with tempfile.TemporaryDirectory() as folder, Kept.open(Path(folder), {"seconds": 60.0}, "eval x") as kept:
+>>> with tempfile.TemporaryDirectory() as name, Kept.open(Path(name), {"seconds": 60.0}, "eval") as kept:
 ...     kept.done
 frozenset()
 """
@@ -57,7 +57,9 @@ class Kept:
             return cls(folder, file, read_samples(folder))
         except BlockingIOError:
             file.close()
-            raise ConfigError(f"{folder}: another unspool eval writes there now: wait, or name another --out") from None
+            raise ConfigError(
+                f"{folder}: another unspool eval writes there now: wait, or name another --out"
+            ) from None
         except OSError as error:
             file.close()
             raise _unwritable(folder, error) from None
@@ -111,7 +113,9 @@ def read_settings(folder: Path) -> tuple[Settings, list[str]]:
         found = json.loads(path.read_text("utf-8"))
         return dict(found["settings"]), [str(each) for each in found["commands"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} cannot be read ({error}): give the folder that unspool eval --out wrote") from None
+        raise ConfigError(
+            f"{path} cannot be read ({error}): give the folder that unspool eval --out wrote"
+        ) from None
 
 
 def _agree(folder: Path, settings: Settings, command: str) -> None:
@@ -123,7 +127,8 @@ def _agree(folder: Path, settings: Settings, command: str) -> None:
         if other:
             told = "; ".join(f"{name} is {before.get(name)}, not {settings.get(name)}" for name in other)
             raise ConfigError(
-                f"{folder} holds samples that were asked in another way ({told}): ask in that way, or name another --out"
+                f"{folder} holds samples that were asked in another way ({told}): ask in that way, or "
+                "name another --out"
             )
     if command not in commands:
         whole = json.dumps({"settings": dict(settings), "commands": [*commands, command]}, indent=1)

@@ -108,5 +108,3 @@ class Knows:
         chance = random.Random(f"{self._sample.seed}/{about}")
         others = [name for name in names if name != true]
         return chance.choice(others) if others and chance.random() >= self._right else true
-
-

@@ -2,7 +2,7 @@
 
 >>> write(Path("/nonexistent"))
 Traceback (most recent call last):
-unspool.errors.ConfigError: /nonexistent/samples.jsonl cannot be read (No such file or directory): give the ...
+unspool.errors.ConfigError: /nonexistent/samples.jsonl cannot be read (No such file or directory): give ...
 """
 
 from __future__ import annotations

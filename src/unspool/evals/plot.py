@@ -6,7 +6,7 @@ side, so that their bars do not cover each other; each line has a colour and a m
 
 >>> text = plot("needle", [Series("rlm", (Point(8_000, 1.0, 0.9, 1.0), Point(32_000, 0.5, 0.4, 0.6)))])
 >>> text.startswith("<svg "), text.count("<circle"), ">32k<" in text
-(True, 2, True)
+(True, 3, True)
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def plot(title: str, series: Sequence[Series]) -> str:
     place = {size: _along(number, len(sizes)) for number, size in enumerate(sizes)}
     ends = _ends(series)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+        f'height="{HEIGHT}" '
         'role="img" font-family="sans-serif" font-size="12" fill="#222">',
         f"<title>Score of {escape(title)} over size</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
@@ -89,11 +90,14 @@ def _axes(place: dict[int, float]) -> list[str]:
     for fifth in range(6):
         y = _up(fifth / 5)
         parts.append(
-            f'<line x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="{"#888" if not fifth else "#ddd"}"/>'
+            f'<line x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" '
+            f'stroke="{"#888" if not fifth else "#ddd"}"/>'
         )
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{fifth / 5:.1f}</text>')
     for size, x in place.items():
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18:.1f}" text-anchor="middle">{size_words(size)}</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{bottom + 18:.1f}" text-anchor="middle">{size_words(size)}</text>'
+        )
     middle = (LEFT + right) / 2
     parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - 8}" text-anchor="middle">tokens of the input</text>')
     parts.append(f'<text x="{LEFT}" y="{TOP - 6}" font-size="11" fill="#666">score, 95% interval</text>')

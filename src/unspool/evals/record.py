@@ -1,9 +1,9 @@
 """One line of the log: what was asked, what came of it, and what it took.
 
-Contract: a line is written once a sample has ended, and never changed. What is not known is ``None``, never 0:
-tokens where a provider did not report them for every call, a cost where a price is not known, coverage where
-the input is not made of text. :func:`of_run` and :func:`failed` make one, :func:`line` and :func:`read` are
-each other's inverse.
+Contract: a line is written once a sample has ended, and never changed. What is not known is ``None``, never
+0: tokens where a provider did not report them for every call, a cost where a price is not known, coverage
+where the input is not made of text. :func:`of_run` and :func:`failed` make one, :func:`line` and :func:`read`
+are each other's inverse.
 
 >>> from .suites import SUITES
 >>> sample = SUITES["logs"].make(2_000, seed=1)[0]
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 LONGEST = 20_000  # characters of a gold or given answer in a line; the run's journal has the whole
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """How it was asked."""

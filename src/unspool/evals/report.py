@@ -49,7 +49,9 @@ def rows(records: Iterable[Record]) -> list[Row]:
     """By suite (in their usual order), model, size, and strategy."""
     groups: dict[tuple[str, str, int, str], list[Record]] = {}
     for record in records:
-        groups.setdefault((record.suite, record.asked.models, record.size, record.strategy), []).append(record)
+        groups.setdefault((record.suite, record.asked.models, record.size, record.strategy), []).append(
+            record
+        )
     order = {name: place for place, name in enumerate(SUITES)}
     found = [_row(group) for group in groups.values()]
     return sorted(found, key=lambda r: (order.get(r.suite, len(order)), r.suite, r.model, r.size, r.strategy))
@@ -116,7 +118,8 @@ def markdown(
     parts = [
         "# Measured with unspool eval",
         f"{'Models' if len(models) > 1 else 'Model'}: {', '.join(models)}. {len(records):,} samples. "
-        "Score: the mean over tasks and seeds, from 0 to 1, with its 95% interval. Tokens, turns, sub-calls and cost "
+        "Score: the mean over tasks and seeds, from 0 to 1, with its 95% interval. Tokens, turns, "
+        "sub-calls and cost "
         "are a question's mean; right answers are those with a score of 1.",
         "Set: " + ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None) + ".",
         "The same again:\n\n```\n" + "\n".join(commands) + "\n```",

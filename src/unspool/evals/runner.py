@@ -1,12 +1,12 @@
 """Asks the samples of some suites, by some strategies, and keeps a line of each.
 
-Contract: what is kept is not asked again. At most ``jobs`` samples are under way, and the contexts of at most
-as many are in memory and one more. A sample that fails is a line; only a wrong setting raises, and stops what
-is under way. Cancelling :func:`measure` stops the runs that are under way, whose samples are then not kept, and
-leaves the lines as they are.
+Contract: what is kept is not asked again. At most ``jobs`` samples are under way, and their contexts and
+those of one more seed are in memory. A sample that fails is a line; only a wrong setting raises, and stops
+what is under way. Cancelling :func:`measure` stops the runs that are under way, whose samples are then not
+kept, and leaves the lines as they are.
 
 The seam for another runner (inspect-ai, for example) is three functions: ``Suite.make`` gives samples,
-:func:`solve` asks one, :func:`unspool.evals.scores.score` scores an answer; nothing of them knows of this file.
+:func:`solve` asks one, :func:`unspool.evals.scores.score` scores an answer. None of them knows the others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Plan:
         known = {task for suite in self.suites for task in suite.tasks}
         for task in self.tasks:
             if task not in known:
-                raise ConfigError(f"there is no task {task!r} in what is asked: there are {', '.join(sorted(known))}")
+                raise ConfigError(
+                    f"there is no task {task!r} in what is asked: there are {', '.join(sorted(known))}"
+                )
         for suite in self.suites:
             suite.check(min(self.sizes))
 
@@ -95,7 +97,7 @@ class Means:
     """What every sample is asked with."""
 
     folder: Path  # of the measurement
-    budget: Budget = Budget()
+    budget: Budget = Budget()  # noqa: RUF009 (frozen)
     settings: tuple[ModelSettings, ModelSettings] = (UNSET, UNSET)
 
     def engine(self, root: Model, sub: Model) -> RLM:
@@ -187,7 +189,7 @@ async def measure(plan: Plan, solver: Solver, kept: Kept, on_done: OnDone, jobs:
 async def solve(engine: RLM, sample: Sample, asked: Asked) -> Record:
     """One sample, asked and scored."""
     try:
-        run = await engine.arun(sample.question, sample.context, strategy=asked.strategy)
+        run = await engine.arun(sample.question, sample.context)
     except (ConfigError, JournalError):
         raise  # so would every other
     except UnspoolError as error:

@@ -74,7 +74,7 @@ def rng(suite: str, size: int, seed: int) -> random.Random:
 
 def parse_size(text: str) -> int:
     """Tokens, from ``8k``, ``1.5m`` or a plain number."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([km]?)", text.strip().lower())
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([km]?)", text.strip().lower())
     size = round(float(found[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2]]) if found else 0
     if not SMALLEST <= size <= LARGEST:
         raise ConfigError(

@@ -6,7 +6,7 @@
 ['needle', 'logs']
 >>> chosen("nothing")
 Traceback (most recent call last):
-unspool.errors.ConfigError: there is no suite 'nothing': there are needle, needles, tracking, words, oolong, ...
+unspool.errors.ConfigError: there is no suite 'nothing': there are needle, needles, tracking, words, ...
 """
 
 from __future__ import annotations

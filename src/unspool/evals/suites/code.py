@@ -116,7 +116,8 @@ def _where(files: dict[str, str], facts: AllFacts, chance: random.Random) -> Sam
     name, path = chance.choice(alone)
     return Sample(
         "where",
-        f'{FILES} In which file is "{name}" defined, a function, a method or a class? Answer with the path alone.',
+        f'{FILES} In which file is "{name}" defined, a function, a method or a class? Answer with the '
+        "path alone.",
         files,
         path,
         "name",
@@ -130,14 +131,18 @@ def _default(files: dict[str, str], facts: AllFacts, chance: random.Random) -> S
     """The default of a parameter of a function whose name is there once."""
     times = Counter(name for each in facts.values() for name in each.functions)
     found = [
-        (path, *default) for path, each in facts.items() for default in each.defaults if times[default[0]] == 1
+        (path, *default)
+        for path, each in facts.items()
+        for default in each.defaults
+        if times[default[0]] == 1
     ]
     if not found:
         raise Redraw("no function here has a default to ask for")
     path, function, argument, value = chance.choice(found)
     return Sample(
         "default",
-        f'{FILES} What is the default value of the parameter "{argument}" of the function "{function}" in {path}? '
+        f'{FILES} What is the default value of the parameter "{argument}" of the function '
+        f'"{function}" in {path}? '
         "Answer with the value alone.",
         files,
         value,
@@ -154,7 +159,8 @@ def _imports(files: dict[str, str], facts: AllFacts, chance: random.Random) -> S
     name = chance.choice([name for name, _ in counts.most_common(8)])
     return Sample(
         "imports",
-        f'{FILES} How many of the files import the module "{name}" or something from it (or from a module below it), '
+        f'{FILES} How many of the files import the module "{name}" or something from it (or from a '
+        "module below it), "
         "anywhere in the file? Answer with the number alone.",
         files,
         counts[name],
@@ -171,7 +177,8 @@ def _classes(files: dict[str, str], facts: AllFacts) -> Sample:
     """How many classes there are."""
     return Sample(
         "classes",
-        f"{FILES} How many classes are defined in all files together, those inside of functions and classes included? "
+        f"{FILES} How many classes are defined in all files together, those inside of functions and "
+        "classes included? "
         "Answer with the number alone.",
         files,
         sum(len(each.bases) for each in facts.values()),
@@ -192,7 +199,8 @@ def _subclasses(files: dict[str, str], facts: AllFacts, chance: random.Random) -
     base = chance.choice(some)
     return Sample(
         "subclasses",
-        f'{FILES} Which classes name "{base}" as one of their direct base classes? List their names, in any order.',
+        f'{FILES} Which classes name "{base}" as one of their direct base classes? List their names, '
+        "in any order.",
         files,
         sorted(classes[base]),
         "set",

@@ -21,6 +21,7 @@ from ..sample import Sample
 from .suite import Suite
 
 LINES = (60, 400)  # of the file as it begins
+NEW = "new file mode 100644\n"
 _WHO = ("Ada Barton", "Bruno Calwood", "Clara Dorman", "Dario Elmridge")
 
 REPLAY = """import re
@@ -51,8 +52,9 @@ submit(result)"""
 def history(room: int, chance: random.Random, data: Data) -> list[Sample]:
     """One file and its history."""
     path, lines = _start(room, chance)
-    day, before, commits = date(2024, 1, 1), [], [""]
-    commits.clear()
+    day = date(2024, 1, 1)
+    before: list[str] = []
+    commits: list[str] = []
     for number, after in enumerate(_states(lines, chance)):
         day += timedelta(days=chance.randint(0, 3))
         commit = _commit(path, before, after, day, number, chance)
@@ -64,7 +66,8 @@ def history(room: int, chance: random.Random, data: Data) -> list[Sample]:
     return [
         Sample(
             "replay",
-            f"The text is the history of {path}, oldest commit first, as git log -p --reverse tells it. What does the "
+            f"The text is the history of {path}, oldest commit first, as git log -p --reverse tells "
+            "it. What does the "
             "file hold after the last commit? Answer with its whole text, exactly, and nothing else.",
             "\n".join(commits),
             "\n".join(before) + "\n",
@@ -125,7 +128,7 @@ def _commit(
     head = (
         f"commit {chance.getrandbits(160):040x}\nAuthor: {who} <{who.split()[0].lower()}@example.org>\n"
         f"Date:   {day:%a %b %d} 12:00:00 {day:%Y} +0000\n\n    Change {number}\n\n"
-        f"diff --git a/{path} b/{path}\n"
+        f"diff --git a/{path} b/{path}\n{'' if before else NEW}"
     )
     return f"{head}{diff}\n"
 

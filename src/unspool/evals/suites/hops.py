@@ -28,7 +28,20 @@ _MIDDLES = ("a", "e", "i", "o", "u", "an", "en", "il", "or", "ad", "em", "ur")
 _TOWNS = ("ham", "bury", "ford", "wick", "stead", "mouth", "field", "by")
 _FAMILIES = ("ton", "son", "man", "ley", "wood", "court", "ridge", "well")
 _COMPANIES = ("ex", "ona", "tech", "ine", "ara", "ium", "orix", "entis")
-_GIVEN = ("Ada", "Bruno", "Clara", "Dario", "Edith", "Felix", "Greta", "Hugo", "Ines", "Jonas", "Kira", "Leon")
+_GIVEN = (
+    "Ada",
+    "Bruno",
+    "Clara",
+    "Dario",
+    "Edith",
+    "Felix",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jonas",
+    "Kira",
+    "Leon",
+)
 PROVINCES = ("Northmark", "Eastvale", "Southmoor", "Westreach", "Highfell", "Lowmere")
 
 FOUNDED = (
@@ -100,13 +113,15 @@ def hops(room: int, chance: random.Random, data: Data) -> list[Sample]:
         ),
         Sample(
             "three",
-            f"In which province lies the town where the founder of {other} was born? Answer with its name alone.",
+            f"In which province lies the town where the founder of {other} was born? Answer with its "
+            "name alone.",
             context, world.province(other), "name",
             f"{READ}result = provinces([{other!r}])[1][0]\n{end}", PROVINCES, facts=facts,
         ),
         Sample(
             "count",
-            "Some of the documents are about a company, and each of those names its founder. How many companies have a "
+            "Some of the documents are about a company, and each of those names its founder. How "
+            "many companies have a "
             f"founder who was born in a town of {province}? Answer with the number alone.",
             context, found.count(province), "close",
             f"{READ}companies = [name for name in documents if name.endswith(' Works')]\n"

@@ -20,7 +20,9 @@ from .suite import Redraw, Suite
 STRETCH = 40  # lines
 IP = r"\d+\.\d+\.\d+\.\d+"
 END = "\nprint(result)\nsubmit(result)"
-READ = "import re\nfrom collections import Counter\nlines = context.split('\\n')\nprint(len(lines), lines[:3])\n"
+READ = (
+    "import re\nfrom collections import Counter\nlines = context.split('\\n')\nprint(len(lines), lines[:3])\n"
+)
 
 
 def logs(room: int, chance: random.Random, data: Data) -> list[Sample]:
@@ -97,7 +99,8 @@ def _names(ssh: Sequence[str]) -> Sample:
     pattern = r"\]: Invalid user (\S+) from"
     return _sample(
         "names", ssh,
-        'How many different user names are called invalid in lines that say "Invalid user NAME from"? Answer with '
+        'How many different user names are called invalid in lines that say "Invalid user NAME '
+        'from"? Answer with '
         "the number alone.",
         len(set(_found(pattern, ssh))), "close",
         f"result = len(set(re.findall(r'{pattern}', context)))",
@@ -115,7 +118,8 @@ def _same_address(ssh: Sequence[str], chance: random.Random) -> Sample:
     name, address = chance.choice(alone)
     return _sample(
         "same-address", ssh,
-        f'One IP address tried the invalid user "{name}". How many lines of the log contain that address? Answer with '
+        f'One IP address tried the invalid user "{name}". How many lines of the log contain that '
+        'address? Answer with '
         "the number alone.",
         sum(bool(re.search(rf"(?<![\d.]){re.escape(address)}(?![\d.])", line)) for line in ssh), "close",
         f"ip = re.search(r'Invalid user {re.escape(name)} from ({IP})', context)[1]\n"
@@ -127,7 +131,9 @@ def _same_address(ssh: Sequence[str], chance: random.Random) -> Sample:
 def _blocks(hdfs: Sequence[str]) -> Sample:
     pattern = r"(blk_-?\d+)"
     return _sample(
-        "blocks", hdfs, "How many different blocks (blk_…) does the log mention? Answer with the number alone.",
+        "blocks", hdfs,
+        "How many different blocks (blk_…) does the log mention? Answer with the "
+        "number alone.",
         len(set(_found(pattern, hdfs))), "close",
         f"result = len(set(re.findall(r'{pattern}', context)))",
     )  # fmt: skip
@@ -136,7 +142,8 @@ def _blocks(hdfs: Sequence[str]) -> Sample:
 def _component(hdfs: Sequence[str]) -> Sample:
     return _sample(
         "component", hdfs,
-        f"Which component, such as dfs.DataNode, wrote the most lines? It stands before the first colon of a line. "
+        "Which component, such as dfs.DataNode, wrote the most lines? It stands before the first "
+        "colon of a line. "
         f"{TIE} Answer with its name alone.",
         _top([line.split()[4].rstrip(":") for line in hdfs]), "name",
         f"counts = Counter(line.split()[4].rstrip(':') for line in lines)\n{TOP}",
@@ -151,7 +158,8 @@ def _errors(apache: Sequence[str], chance: random.Random) -> Sample:
     day, hour = chance.choice(hours)
     return _sample(
         "errors", apache,
-        f"How many lines of {day} from {hour}:00:00 to {hour}:59:59 have the level error? Answer with the number alone.",
+        f"How many lines of {day} from {hour}:00:00 to {hour}:59:59 have the level error? Answer with "
+        "the number alone.",
         sum(line.startswith(f"[{day} {hour}:") and "] [error]" in line for line in apache), "close",
         f"result = sum(line.startswith('[{day} {hour}:') and '] [error]' in line for line in lines)",
     )  # fmt: skip

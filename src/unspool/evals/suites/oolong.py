@@ -67,7 +67,9 @@ def _sample(
 def _present(entries: Entries, chance: random.Random) -> str:
     """A label that some entries have."""
     counts = Counter(entry.label for entry in entries.entries)
-    return chance.choice(sorted(label for label, times in counts.items() if times >= FEWEST) or sorted(counts))
+    return chance.choice(
+        sorted(label for label, times in counts.items() if times >= FEWEST) or sorted(counts)
+    )
 
 
 def _count(task: str, entries: Entries, label: str) -> Sample:
@@ -78,7 +80,8 @@ def _count(task: str, entries: Entries, label: str) -> Sample:
 
 
 def _extreme(task: str, entries: Entries, *, most: bool) -> Sample:
-    """The label with the most or the fewest entries; where some are tied, the question says which is meant."""
+    """The label with the most or the fewest entries; where some are tied, the question says which "
+    "is meant."""
     counts = {label: entries.count(label) for label in entries.kind.meanings}
     word, best = ("most", max) if most else ("fewest", min)
     wanted = best(counts.values())
@@ -100,7 +103,8 @@ def _compare(entries: Entries, chance: random.Random) -> Sample:
     return _sample(
         "trec-compare",
         entries,
-        f"Is the label {a} {MORE} than the label {b}, {LESS}, or are both {SAME}, by the number of entries? Answer "
+        f"Is the label {a} {MORE} than the label {b}, {LESS}, or are both {SAME}, by the number of "
+        "entries? Answer "
         f"with one of: {MORE}, {LESS}, {SAME}.",
         _versus(entries.count(a), entries.count(b)),
         "name",
@@ -137,7 +141,8 @@ def _user_most(entries: Entries) -> Sample:
     return _sample(
         "trec-user-most",
         entries,
-        f"Which user has the most entries with the label {label}? Where several have equally many, answer with the "
+        f"Which user has the most entries with the label {label}? Where several have equally many, "
+        "answer with the "
         "lowest number of them. Answer with the user's number alone.",
         _lowest_of_most(Counter(entry.user for entry in entries.entries if entry.label == label)),
         "number",
@@ -180,7 +185,8 @@ def _month_most(entries: Entries, label: str) -> Sample:
     return _sample(
         "sms-month",
         entries,
-        f"In which month of the year are the most entries with the label {label}? Where several months have equally "
+        f"In which month of the year are the most entries with the label {label}? Where several "
+        "months have equally "
         "many, answer with the first of them. Answer with the name of the month alone.",
         MONTHS[month - 1],
         "name",
@@ -205,7 +211,8 @@ def _half(task: str, entries: Entries, label: str, chance: random.Random) -> Sam
     return _sample(
         task,
         entries,
-        f"Are entries with the label {label} {MORE}, {LESS} or {SAME} before {day} than from that day on, by their "
+        f"Are entries with the label {label} {MORE}, {LESS} or {SAME} before {day} than from that day "
+        "on, by their "
         f"number? Answer with one of: {MORE}, {LESS}, {SAME}.",
         _versus(before, after),
         "name",

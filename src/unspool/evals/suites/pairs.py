@@ -59,7 +59,8 @@ def _both(a: str, b: str) -> Condition:
 def _differ(a: str, b: str) -> Condition:
     return Condition(
         "differ",
-        f"one of the two users has more entries with the label {a} than the other, and fewer with the label {b}",
+        f"one of the two users has more entries with the label {a} than the other, and fewer with the "
+        f"label {b}",
         lambda of, x, y: (of(x, a) - of(y, a)) * (of(x, b) - of(y, b)) < 0,
         f"(of(x, {a!r}) - of(y, {a!r})) * (of(x, {b!r}) - of(y, {b!r})) < 0",
     )
@@ -87,12 +88,14 @@ def _sample(
             break
     return Sample(
         condition.task,
-        f"{entries.kind.told} List all pairs of users for which this holds: {condition.words}. Each pair once, as a "
+        f"{entries.kind.told} List all pairs of users for which this holds: {condition.words}. Each "
+        "pair once, as a "
         "list of [lower number, higher number].",
         entries.text,
         gold,
         "pairs",
-        f"{entries.kind.reader}{COUNTS}result = [[x, y] for x, y in combinations(users, 2) if {condition.code}]\n"
+        f"{entries.kind.reader}{COUNTS}result = [[x, y] for x, y in combinations(users, 2) if "
+        f"{condition.code}]\n"
         "print(len(result))\nsubmit(result)",
         labels=entries.known,
     )

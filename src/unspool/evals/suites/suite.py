@@ -47,12 +47,14 @@ class Suite:
             except Redraw:
                 continue
             return [replace(sample, suite=self.name, size=size, seed=seed) for sample in made]
-        raise ConfigError(f"{self.name}: no draw of {size_words(size)} tokens has a question: take a larger size")
-
+        raise ConfigError(
+            f"{self.name}: no draw of {size_words(size)} tokens has a question: take a larger size"
+        )
 
     def check(self, size: int) -> None:
         """Raises :class:`ConfigError` for a size that is too small to ask anything about."""
         if size < self.smallest:
             raise ConfigError(
-                f"{self.name} cannot be made of {size_words(size)} tokens: {size_words(self.smallest)} at least"
+                f"{self.name} cannot be made of {size_words(size)} tokens: "
+                f"{size_words(self.smallest)} at least"
             )

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 from ..data import Data
 from ..hidden import hidden
@@ -20,7 +21,8 @@ _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 FOLLOW = """import re
 value = {value!r}
 holders = []
-for name, number, source in re.findall(r"Set ([A-Z]{{5}}) to (?:the number (\\d+)|the value of ([A-Z]{{5}}))\\.", context):
+line = r"Set ([A-Z]{{5}}) to (?:the number (\\d+)|the value of ([A-Z]{{5}}))\\."
+for name, number, source in re.findall(line, context):
     if number == value or source in holders:
         holders.append(name)
 print(holders)
@@ -43,7 +45,7 @@ def _sample(task: str, count: int, room: int, chance: random.Random) -> Sample:
     chains = [order[at * (HOPS + 1) : (at + 1) * (HOPS + 1)] for at in range(count)]
     told = [
         [f"Set {chain[0]} to the number {value}."]
-        + [f"Set {name} to the value of {before}." for before, name in zip(chain, chain[1:], strict=False)]
+        + [f"Set {name} to the value of {before}." for before, name in pairwise(chain)]
         for chain, value in zip(chains, values, strict=True)
     ]
     lines: list[str] = []

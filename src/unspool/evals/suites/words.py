@@ -75,7 +75,8 @@ def _frequent(text: str, counts: Counter[str]) -> Sample:
         raise Redraw("no word of this text stands out")
     return Sample(
         "frequent",
-        f"Of the words with {LEAST} letters or more (a word is a run of the letters a to z; upper and lower case "
+        f"Of the words with {LEAST} letters or more (a word is a run of the letters a to z; upper and "
+        "lower case "
         f"are the same), which {top} come most often? List them, in any order.",
         text,
         sorted(word for word, _ in ranked[:top]),
@@ -89,7 +90,8 @@ def _times(text: str, counts: Counter[str], chance: random.Random) -> Sample:
     word = chance.choice(ranked)
     return Sample(
         "times",
-        f'How many times does the word "{word}" come in the text, in upper or lower case, and not as a part of '
+        f'How many times does the word "{word}" come in the text, in upper or lower case, and not as '
+        "a part of "
         "a longer word? Answer with the number alone.",
         text,
         counts[word],

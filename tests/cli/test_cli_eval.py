@@ -1,0 +1,139 @@
+"""``unspool eval``: from the shell, against a loopback server that plays the model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from unspool.testing import Ask, Behaviour
+
+from .conftest import Cli, MakeCli
+
+SIZE = ("--sizes", "2k")
+
+
+def finds(ask: Ask) -> str:
+    """A root that answers any question about one needle."""
+    line = ask.prompt.strip().splitlines()[-1]
+    return (
+        f"```python\nimport re\nname = re.search('access code of the (.*)[?]', {line!r})[1]\nprint(name)\n"
+        "submit(re.search(f'code of the {name} is (\\\\w+)', context)[1])\n```"
+    )
+
+
+def evaluate(cli: Cli, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return cli.run(cli.command("eval", *arguments))
+
+
+def asked(cli: Cli, suite: str, *arguments: str) -> list[str]:
+    return cli.command("eval", suite, "--model", "openai:test-model", *SIZE, "--out", "out", *arguments)
+
+
+def samples(cli: Cli) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (cli.folder / "out" / "samples.jsonl").read_text().splitlines()]
+
+
+def test_it_asks_keeps_and_reports(make_cli: MakeCli) -> None:
+    cli = make_cli(finds)
+    done = cli.run(asked(cli, "needle", "--seeds", "2"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode() == "needle         2k rlm           1.00 [0.54–1.00]  openai:test-model\n"
+    told = done.stderr.decode().splitlines()
+    assert told[-1] == "report: out/report.md"
+    assert told[0].endswith("seed 1 rlm: 1.00 in " + told[0].rpartition(" in ")[2])
+    assert len(told) == 7
+    asks = len(cli.server.asks)
+
+    again = cli.run(asked(cli, "needle", "--seeds", "2"))
+    assert again.returncode == 0
+    assert b"6 of 6 samples are there already" in again.stderr
+    assert len(cli.server.asks) == asks
+
+    shown = evaluate(cli, "report", "out")
+    assert shown.returncode == 0
+    page = shown.stdout.decode()
+    assert page == (cli.folder / "out" / "report.md").read_text("utf-8")
+    command = next(line for line in page.splitlines() if line.startswith("unspool eval needle"))
+    assert command.split() == ["unspool", *asked(cli, "needle", "--seeds", "2")[3:]]
+    kept = [str(each["run"]) for each in samples(cli)]
+    listed = cli.run(cli.command("runs", "show", kept[0], "--runs", "out/runs"))
+    assert listed.returncode == 0
+    assert b"access code" in listed.stdout
+
+
+def test_the_oracle_from_the_shell(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    done = evaluate(cli, "pairs,tracking", "--model", "oracle", *SIZE, "--seeds", "1", "--out", "out", "-q")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().split("\n")[0] == "tracking       2k rlm           1.00 [0.16–1.00]  oracle"
+    assert len(samples(cli)) == 5
+
+
+def test_ctrl_c_keeps_what_is_done(make_cli: MakeCli) -> None:
+    def answers(ask: Ask) -> Behaviour | str:
+        return finds(ask) if len(cli.server.asks) <= 3 else Behaviour(fault="hang")
+
+    cli = make_cli(answers)
+    process = subprocess.Popen(
+        asked(cli, "needle", "--seeds", "2", "--jobs", "1"),
+        cwd=cli.folder, env=dict(cli.environment), stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        for _ in range(3):
+            assert b"needle/" in process.stderr.readline()
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, err
+    assert b"stopped: 3 of 6 samples are kept; the same command goes on" in err
+    assert b"Traceback" not in err
+    assert b"needle " in out
+    assert len(samples(cli)) == 3
+    assert (cli.folder / "out" / "report.md").exists()
+
+
+def test_suites_are_listed(make_cli: MakeCli) -> None:
+    done = evaluate(make_cli(["unused"]), "list")
+    assert done.returncode == 0
+    assert done.stdout.decode().startswith("needle    one line hidden in prose")
+    assert "tasks: trec-count" in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nope", "--out", "out"], "there is no suite 'nope': there are needle, needles,"),
+        (["needle", "--out", "out", "--sizes", "8q"], "size '8q': give tokens such as 8k, 131k or 1m"),
+        (["code", "--out", "out", "--sizes", "1k"], "code cannot be made of 1k tokens: 8k at least"),
+        (["needle", "--out", "out", "--strategies", "nope"], "nope"),
+        (["needle", "--out", "out", "--tasks", "nope"], "there is no task 'nope'"),
+        (["needle", "--out", "out", "--seeds", "0"], "seeds"),
+        (["needle", "--out", "out", "--seconds", "-1"], "seconds"),
+        (["needle", "--out", "out", "--model", "nope:x"], "there is no model 'nope:x'"),
+        (["needle", "--out", "out", "--model", "oracle:7"], "P from 0 to 1"),
+        (["needle", "--out", "file/below", "--model", "oracle"], "file/below cannot be written (Not a directory)"),
+        (["oolong", "--out", "out", "--model", "oracle", "--data", "."], "trec_questions.label cannot be read in ."),
+        (["needle", "--model", "oracle"], "--out"),
+        (["report", "nowhere"], "nowhere/samples.jsonl cannot be read"),
+        (["report"], "DIR"),
+    ],
+    ids=lambda each: "-".join(each)[:40] if isinstance(each, list) else "",
+)  # fmt: skip
+def test_one_clear_error(make_cli: MakeCli, arguments: list[str], words: str) -> None:
+    cli = make_cli(["unused"])
+    cli.file("file", "")
+    done = evaluate(cli, *arguments)
+    told = done.stderr.decode()
+    assert done.returncode == 2, told
+    assert words in told
+    assert "Traceback" not in told
+    assert not Path(cli.folder / "out" / "report.md").exists()

@@ -1,0 +1,110 @@
+"""Scorers: what an answer is worth, and that no answer of any kind breaks one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unspool.evals.readings import items_in, name_in, number_in, pairs_in
+from unspool.evals.sample import Sample
+from unspool.evals.scores import SCORERS, ScorerName, score
+
+LABELS = ("location", "person", "number")
+
+
+def sample(scorer: ScorerName, gold: object, among: tuple[str, ...] = ()) -> Sample:
+    return Sample("task", "?", "context", gold, scorer, "", among)
+
+
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        (12, 12.0), (12.0, 12.0), ("12", 12.0), (" 12. ", 12.0), ("1,204", 1204.0), ("-3", -3.0), ("3.5", 3.5),
+        ("There are 12 of them, so 12.", 12.0), ("Of 40 entries, the answer is 12.", 12.0), ("Answer: 7", 7.0),
+        ("answer: 3? No. Answer: 4", 4.0), ([12], 12.0), ({"count": 12}, 12.0),
+        ("12 of 40", None), ("twelve", None), ("", None), (True, None), (None, None), ([1, 2], None), ("a12b", None),
+        ("v1.2.3", None), (10**400, None),
+    ],
+)  # fmt: skip
+def test_a_number_is_read_only_where_there_is_one(said: object, number: float | None) -> None:
+    assert number_in(said) == number
+
+
+@pytest.mark.parametrize(
+    ("said", "items"),
+    [
+        ("a, b; c\nd", ["a", "b", "c", "d"]), ('["a", "b"]', ["a", "b"]), ("1. a\n2. b", ["a", "b"]),
+        ("- a\n* b", ["a", "b"]), ("The answer is: a, b", ["a", "b"]), (("A", "b "), ["a", "b"]), ({"a": 1}, ["a"]),
+        ([["a"], "b"], ["a", "b"]), (3, ["3"]), (None, None), ("", []),
+    ],
+)  # fmt: skip
+def test_items_are_read_from_lists_and_from_texts(said: object, items: list[str] | None) -> None:
+    assert items_in(said) == items
+
+
+@pytest.mark.parametrize(
+    ("said", "pairs"),
+    [
+        ([[3, 1], (1, 3)], [("1", "3")]), ("(3, 1)\n[2,4]", [("1", "3"), ("2", "4")]), ("[[1, 2], [3, 4]]", [("1", "2"), ("3", "4")]),
+        (["(1, 2)"], [("1", "2")]), ("none", []), ([[1, 2, 3]], None), (5, None), ([], []),
+    ],
+)  # fmt: skip
+def test_pairs_are_read_whatever_their_order(said: object, pairs: list[tuple[str, str]] | None) -> None:
+    assert pairs_in(said) == pairs
+
+
+def test_names_are_bare() -> None:
+    assert name_in(' "Location." ') == name_in(["location"]) == name_in("Answer: LOCATION") == "location"
+
+
+@pytest.mark.parametrize(
+    ("scorer", "answer", "gold", "among", "value", "kind"),
+    [
+        ("number", 3, 3, (), 1.0, ""), ("number", 3.5, 3, (), 0.0, "wrong"), ("number", "x", 3, (), 0.0, "unreadable"),
+        ("close", 10, 10, (), 1.0, ""), ("close", 11, 10, (), 0.75, "part"), ("close", 8, 10, (), 0.75**2, "part"),
+        ("close", 10**9, 10, (), 0.75**100, "part"), ("close", "many", 10, (), 0.0, "unreadable"),
+        ("name", "Location", "location", LABELS, 1.0, ""), ("name", "It is a location.", "location", LABELS, 1.0, ""),
+        ("name", "person", "location", LABELS, 0.0, "wrong"), ("name", "location or person", "location", LABELS, 0.0, "unreadable"),
+        ("name", "locations", "location", LABELS, 0.0, "unreadable"), ("name", "text", "text", (), 1.0, ""),
+        ("name", "other", "text", (), 0.0, "wrong"),
+        ("contains", "The code is 4711.", "4711", (), 1.0, ""), ("contains", "47110", "4711", (), 0.0, "wrong"),
+        ("contains", "4711 " + "x" * 500, "4711", (), 0.0, "unreadable"), ("contains", 4711, "4711", (), 1.0, ""),
+        ("set", "a, b", ["a", "b"], (), 1.0, ""), ("set", ["a"], ["a", "b"], (), 2 / 3, "part"), ("set", ["x"], ["a"], (), 0.0, "wrong"),
+        ("set", ["a"] * 50 + ["b"], ["a", "b"], (), 1.0, ""),
+        ("pairs", [[2, 1]], [[1, 2]], (), 1.0, ""), ("pairs", [[1, 2], [1, 3]], [[1, 2]], (), 2 / 3, "part"),
+        ("lines", "a\nb\n", "a\nb", (), 1.0, ""), ("lines", "a\nx", "a\nb", (), 0.5, "part"), ("lines", ["a"], "a", (), 0.0, "unreadable"),
+        ("set", None, ["a"], (), 0.0, "none"), ("lines", "", "a", (), 0.0, "none"),
+    ],
+)  # fmt: skip
+def test_what_an_answer_is_worth(
+    scorer: ScorerName, answer: object, gold: object, among: tuple[str, ...], value: float, kind: str
+) -> None:
+    found = score(sample(scorer, gold, among), answer)
+    assert (found.value, found.kind) == (pytest.approx(value), kind)
+
+
+def test_a_text_whose_indentation_is_wrong_is_not_exact() -> None:
+    assert score(sample("lines", "def f():\n    return 1\n"), "def f():\nreturn 1\n").value < 1
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(answer=anything)
+def test_no_answer_breaks_a_scorer(answer: object) -> None:
+    golds = {"number": 3, "close": 3, "set": ["a"], "pairs": [[1, 2]]}
+    for name in SCORERS:
+        found = score(sample(name, golds.get(name, "a"), LABELS), answer)
+        assert 0 <= found.value <= 1
+        assert (found.value == 1) == (found.kind == "")
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=9))
+def test_the_order_of_pairs_does_not_count(pairs: list[tuple[int, int]]) -> None:
+    turned = [[b, a] for a, b in reversed(pairs)]
+    assert score(sample("pairs", [list(pair) for pair in pairs]), turned).value == 1
