@@ -80,7 +80,7 @@ def test_rows_come_by_suite_size_and_strategy_and_models_apart() -> None:
     assert len(found) == 16
     assert [row.suite for row in found] == ["needle"] * 8 + ["logs"] * 8
     assert [(r.model, r.size, r.strategy) for r in found[:4]] == [
-        ("a", 8_000, "direct"), ("a", 8_000, "rlm"), ("a", 32_000, "direct"), ("a", 32_000, "rlm"),
+        ("a", 8_000, "rlm"), ("a", 8_000, "direct"), ("a", 32_000, "rlm"), ("a", 32_000, "direct"),
     ]  # fmt: skip
     assert "| model |" in markdown(some, {}, ["eval"], {})
 
@@ -176,7 +176,7 @@ def test_hostile_names_are_only_shown() -> None:
 def test_lines_are_of_strategies_and_their_points_in_order() -> None:
     some = [record(strategy=s, size=size) for s in ("rlm", "direct") for size in (32_000, 8_000)]
     series = series_of(rows(some))
-    assert [each.name for each in series] == ["direct", "rlm"]
+    assert [each.name for each in series] == ["rlm", "direct"]
     assert [point.size for point in series[0].points] == [8_000, 32_000]
 
 

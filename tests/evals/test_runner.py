@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -156,6 +157,26 @@ async def test_what_is_not_known_stays_unknown(tmp_path: Path) -> None:
     )
     assert (record.root_input, record.root_output, record.cost) == (None, None, None)
     assert (record.sub_input, record.sub_calls) == (0, 0)
+
+
+async def test_strategies_answer_the_same_samples(tmp_path: Path) -> None:
+    """Direct sees the text and answers in words; the others write code."""
+
+    def reply(messages: Sequence[Message]) -> str:
+        if "REPL" in messages[0].text:
+            return finds(messages)
+        return re.findall(r"access code of the .* is (\w+)\.", messages[-1].text)[0]
+
+    asked = replace(plan(seeds=1, tasks=("number",)), strategies=("rlm", "no_subcalls", "direct"))
+    new = await go(tmp_path, ScriptedModel(reply), asked)
+    assert [(record.strategy, record.score) for record in new] == [
+        ("rlm", 1.0), ("no_subcalls", 1.0), ("direct", 1.0),
+    ]  # fmt: skip
+    assert len({record.context for record in new}) == 1
+    rlm, _, direct = new
+    assert rlm.root_input is not None
+    assert direct.root_input is not None
+    assert direct.root_input > rlm.root_input
 
 
 async def test_the_oracle_has_an_engine_for_each_sample(tmp_path: Path) -> None:

@@ -157,13 +157,9 @@ def run(
 
 
 def _strategies(given: str) -> tuple[str, ...]:
-    from ..errors import ConfigError
+    from ..strategies import checked
 
-    names = tuple(dict.fromkeys(each.strip() for each in given.split(",")))
-    for name in names:
-        if name != "rlm":
-            raise ConfigError(f"strategy {name!r}: there is rlm")
-    return names
+    return tuple(checked(name) for name in dict.fromkeys(each.strip() for each in given.split(",")))
 
 
 def _solver(

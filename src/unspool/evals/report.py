@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..strategies import names
 from .intervals import Mean, mean_of, quantile
 from .kept import Setting
 from .record import Record
@@ -46,15 +47,23 @@ class Row:
 
 
 def rows(records: Iterable[Record]) -> list[Row]:
-    """By suite (in their usual order), model, size, and strategy."""
+    """By suite, model, size and strategy; suites and strategies in their usual order."""
     groups: dict[tuple[str, str, int, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record.suite, record.asked.models, record.size, record.strategy), []).append(
             record
         )
-    order = {name: place for place, name in enumerate(SUITES)}
-    found = [_row(group) for group in groups.values()]
-    return sorted(found, key=lambda r: (order.get(r.suite, len(order)), r.suite, r.model, r.size, r.strategy))
+
+    def place(row: Row) -> tuple[int, str, str, int, int, str]:
+        suite, strategy = _place(row.suite, list(SUITES)), _place(row.strategy, names())
+        return suite, row.suite, row.model, row.size, strategy, row.strategy
+
+    return sorted(map(_row, groups.values()), key=place)
+
+
+def _place(name: str, known: Sequence[str]) -> int:
+    """What is not known any more comes last."""
+    return known.index(name) if name in known else len(known)
 
 
 def _row(group: Sequence[Record]) -> Row:

@@ -22,6 +22,7 @@ from ..errors import ConfigError, JournalError, UnspoolError
 from ..models.protocol import Model
 from ..models.settings import UNSET, ModelSettings
 from ..rlm import RLM
+from ..strategies import checked
 from .data import Data
 from .kept import RUNS, Kept
 from .oracle import Oracle
@@ -189,7 +190,7 @@ async def measure(plan: Plan, solver: Solver, kept: Kept, on_done: OnDone, jobs:
 async def solve(engine: RLM, sample: Sample, asked: Asked) -> Record:
     """One sample, asked and scored."""
     try:
-        run = await engine.arun(sample.question, sample.context)
+        run = await engine.arun(sample.question, sample.context, strategy=checked(asked.strategy))
     except (ConfigError, JournalError):
         raise  # so would every other
     except UnspoolError as error:
