@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import xml.etree.ElementTree as ET
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -157,12 +157,35 @@ def test_names_keep_their_distance_and_stay_in_the_picture(values: list[list[flo
     assert names[-1] < 320
 
 
-def test_axis_texts_do_not_meet() -> None:
-    sizes = (8_000, 32_000, 131_000, 256_000, 1_000_000)
-    picture = plot("suite", [Series("rlm", tuple(Point(size, 1.0, 1.0, 1.0) for size in sizes))])
-    along = sorted(x for x, y, text in texts(picture) if text in ("8k", "32k", "131k", "256k", "1m"))
-    assert len(along) == 5
-    assert min(b - a for a, b in pairwise(along)) > 40
+Box = tuple[float, float, float, float]
+
+
+def boxes(picture: str) -> list[tuple[str, Box]]:
+    """About where each text stands: left, top, right, bottom, for letters of six tenths of the size."""
+    found: list[tuple[str, Box]] = []
+    for element in ET.fromstring(picture).iter(f"{SVG}text"):
+        text, size = element.text or "", float(element.get("font-size", "12"))
+        x, y = float(element.get("x", "")), float(element.get("y", ""))
+        wide = 0.6 * size * len(text)
+        left = x - {"start": 0.0, "middle": wide / 2, "end": wide}[element.get("text-anchor", "start")]
+        found.append((text, (left, y - 0.75 * size, left + wide, y + 0.22 * size)))
+    return found
+
+
+def test_no_text_lies_on_another_or_outside() -> None:
+    sizes = (2_000, 8_000, 32_000, 131_000, 256_000, 1_000_000)
+    series = [
+        Series(f"a strategy of number {n}", tuple(Point(s, 1.0, 0.9, 1.0) for s in sizes)) for n in range(8)
+    ]
+    found = boxes(plot("a suite with a long name", series))
+    assert len(found) == 8 + 6 + 6 + 3
+    for (text, a), (other, b) in combinations(found, 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (text, other)
+    for text, (left, top, right, bottom) in found:
+        assert left >= 0, text
+        assert top >= 0, text
+        assert right <= 760, text
+        assert bottom <= 340, text
 
 
 def test_hostile_names_are_only_shown() -> None:

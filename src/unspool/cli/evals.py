@@ -34,7 +34,7 @@ class SuiteOrCommand(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(no_args_is_help=True, cls=SuiteOrCommand)
+app = typer.Typer(no_args_is_help=True, cls=SuiteOrCommand, subcommand_metavar="SUITE | COMMAND [ARGS]...")
 
 
 @app.command("list")

@@ -65,7 +65,7 @@ def plot(title: str, series: Sequence[Series]) -> str:
         'role="img" font-family="sans-serif" font-size="12" fill="#222">',
         f"<title>Score of {escape(title)} over size</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-        f'<text x="{LEFT}" y="22" font-size="15" font-weight="bold">{escape(title)}</text>',
+        f'<text x="{LEFT}" y="18" font-size="15" font-weight="bold">{escape(title)}</text>',
         *_axes(place),
     ]
     for number, each in enumerate(series):

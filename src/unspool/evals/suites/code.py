@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from ...errors import ConfigError
 from ..data import Data, modules
-from ..sample import Sample
+from ..sample import CHARACTERS_PER_TOKEN, Sample
 from .suite import Redraw, Suite
 
 READ = """import ast
@@ -45,6 +46,9 @@ def code(room: int, chance: random.Random, data: Data) -> list[Sample]:
 def _choose(room: int, chance: random.Random) -> dict[str, str]:
     """Modules by chance until there is no room for one more."""
     order = list(modules())
+    there = sum(len(source) for _, source in order) // CHARACTERS_PER_TOKEN
+    if room // CHARACTERS_PER_TOKEN > there:
+        raise ConfigError(f"code cannot be made of so much: the standard library has {there:,} tokens")
     chance.shuffle(order)
     chosen: dict[str, str] = {}
     for path, source in order:

@@ -146,10 +146,13 @@ def _world(documents: int, chance: random.Random) -> World:
 
 
 def _names(ends: tuple[str, ...], count: int, chance: random.Random) -> list[str]:
-    """Names that do not exist, each once; none is a part of another."""
-    made = ["".join(parts) for parts in product(_STARTS, _MIDDLES, ends)]
-    more = [f"{name} {side}" for side in ("East", "West", "North", "South") for name in made]
-    return chance.sample(made if count <= len(made) else more, count)
+    """Names that do not exist, each once; longer ones where many are wanted."""
+    made: list[str] = []
+    syllables = 0
+    while len(made) < 2 * count:
+        syllables += 1
+        made = ["".join(parts) for parts in product(_STARTS, *[_MIDDLES] * syllables, ends)]
+    return chance.sample(list(dict.fromkeys(made)), count)
 
 
 def _documents(world: World, room: int, chance: random.Random) -> list[str]:
