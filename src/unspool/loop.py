@@ -207,7 +207,7 @@ class NodeLoop:
         (shown,) = await self._run_cells(repl, [Cell(look(self.task.query), "look", True)])
         if self.profile.window is not None:
             self.scope.check()
-            self.scope.note(handed_over(shown.result))
+            self.scope.note(handed_over(shown.result, *self.api.failures))
             self.api.printed = True  # the model has looked, even at an empty input
             self.scope.retire(repl)
             self.repl = None
@@ -324,7 +324,7 @@ class NodeLoop:
     def _hints(self, found: Found, shown: Sequence[Shown], reply: ModelReply, *, told: bool) -> list[str]:
         hints = [f"The {s.lang or 'untagged'} block was not run: {s.reason}" for s in found.skipped]
         if reply.finish == "length":
-            hints.append("Your reply was cut at the output limit: write shorter code, without long comments.")
+            hints.append("Your reply was cut at the output limit: write less, no long comments in code.")
         if found.cells:
             self.silent = 0
         else:

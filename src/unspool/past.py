@@ -220,7 +220,9 @@ class PastRun:
                 continue
             goes_on = number != last or max(node.turns) > cell.started.turn
             undone = cell.ended.outcome in _UNDONE
-            cell.sealed = goes_on or undone or not self._was_cut(cell)
+            # A first look that failed has ended its node, or the node would have gone on.
+            failed_look = cell.started.turn == 0 and cell.ended.outcome == "error"
+            cell.sealed = goes_on or undone or not (failed_look or self._was_cut(cell))
             cell.skipped = cell.sealed and (undone or number <= anew)
         for cell in node.cells.values():
             if not cell.sealed:

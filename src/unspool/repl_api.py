@@ -6,7 +6,7 @@ What goes wrong is raised as :class:`HostCallError`, which becomes an exception 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from . import events as ev
@@ -24,7 +24,7 @@ from .scope import Place, Scope, Task
 from .sub_calls import SubCalls
 from .submission import Submissions
 from .tools import DRAFT
-from .types import CellOutcome
+from .types import CellOutcome, FailedCall
 
 if TYPE_CHECKING:
     from .past import PastCell
@@ -54,6 +54,11 @@ class ReplApi:
     def looked(self) -> bool:
         """Whether anything was printed or asked yet."""
         return self.printed or self._subs.made + self._children.made > 0
+
+    @property
+    def failures(self) -> tuple[int, Sequence[FailedCall]]:
+        """How many sub-calls were made, and what became of those that failed."""
+        return self._subs.made, self._subs.failed
 
     def cell_began(self, number: int, code: str) -> None:
         self.place.cell = number

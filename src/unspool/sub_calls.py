@@ -42,7 +42,7 @@ FEWEST_TASKS, TASKS_PER_CALL = 256, 8  # of one batch, however large; the second
 
 
 class SubCalls:
-    """The sub-calls of one node. ``made`` counts them, failed ones included."""
+    """The sub-calls of one node. ``made`` counts them, those included that have ``failed``."""
 
     def __init__(self, scope: Scope, task: Task, place: Place, ground: Ground) -> None:
         self._scope = scope
@@ -50,6 +50,7 @@ class SubCalls:
         self._place = place
         self._ground = ground
         self.made = 0
+        self.failed: list[FailedCall] = []
         self.read = Spans()  # of the context
         self.unsure = False  # whether more of it may have been read
         self.known = Known(scope.cache)
@@ -226,8 +227,12 @@ class SubCalls:
                 self.known.find(call)  # taken then, taken now
             elif (reply := said_again(past.ended)) is not None:
                 self.known.note(call, reply)
-            return _same_again(asked, past.ended)
-        return await self._make(asked, request, caller, call)
+            result = _same_again(asked, past.ended)
+        else:
+            result = await self._make(asked, request, caller, call)
+        if isinstance(result.value, FailedCall):
+            self.failed.append(result.value)
+        return result
 
     def _call_starts(self, asked: Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
         number = next(self._scope.calls)

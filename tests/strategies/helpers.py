@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from unspool import RLM, Message, Run
+from unspool import RLM, Message, ModelReply, Run
 from unspool.strategies import StrategyName
 from unspool.testing import ScriptedModel
 
@@ -13,7 +13,7 @@ WINDOW = 4_000  # tokens
 
 def by(
     strategy: StrategyName,
-    replies: Sequence[str] | Callable[[tuple[Message, ...]], str],
+    replies: Sequence[str | ModelReply] | Callable[[tuple[Message, ...]], str],
     context: object = "line one\nline two\n",
     *,
     query: str = "What is there?",

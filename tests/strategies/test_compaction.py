@@ -52,9 +52,8 @@ def test_a_part_that_fails_is_passed_over_and_noted() -> None:
     assert isinstance(run.answer, str)
     assert 2_000 < int(run.answer) < 4_000
     (note,) = run.notes
-    assert note.startswith("1 of ")
-    assert "could not be read: no such luck" in note
-    assert note in all_text(model)
+    assert note == f"1 of {run.sub_calls} sub-calls that read the input failed: no such luck"
+    assert f"(1 of {run.sub_calls} parts could not be read)" in all_text(model)
 
 
 def test_where_all_fail_the_run_has_failed() -> None:
@@ -72,7 +71,8 @@ def test_a_limit_on_calls_ends_the_reading_and_the_notes_are_answered_from() -> 
     assert len(model.requests) == 4
     assert run.status == "answered"
     (note,) = run.notes
-    assert note.startswith("the reading stopped in part 4: over budget")
+    assert note.startswith("1 of 4 sub-calls that read the input failed: over budget")
+    assert "(the reading stopped in part 4: what comes after it was not read)" in asked(model, -1)
 
 
 def test_a_limit_of_no_calls_is_a_limit() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unspool import RLM, Budget, ConfigError, Contexts, Image, ModelError
+from unspool import RLM, Budget, ConfigError, Contexts, Image, ModelError, ModelReply, Usage
 from unspool.testing import ScriptedModel
 
 from .helpers import WINDOW, asked, by
@@ -62,7 +62,8 @@ def test_a_larger_window_is_given_more() -> None:
     assert sizes[-1] > len(LONG)
 
 
-def test_a_window_that_is_not_known_is_noted() -> None:
+def test_a_window_that_is_not_known_is_noted_where_it_matters() -> None:
+    assert by("direct", ["Answer: x"], "short", window=None)[0].notes == ()
     run, model = by("direct", ["Answer: x"], LONG, window=None)
     assert run.notes == ("the window of scripted:model is not known: 128,000 tokens are assumed",)
     assert LONG.strip() in asked(model)
@@ -117,6 +118,15 @@ def test_an_empty_reply_is_asked_for_again() -> None:
     run, model = by("direct", ["<think>hm</think>", "Answer: x"])
     assert run.answer == "x"
     assert "The reply was empty." in asked(model, 1)
+
+
+def test_a_reply_that_was_cut_is_no_answer() -> None:
+    cut = ModelReply("I think that it", "length", Usage(1, 1, 1), "scripted:model")
+    run, model = by("direct", [cut, "Answer: x"])
+    assert (run.answer, run.turns) == ("x", 2)
+    assert "cut at the output limit" in asked(model, 1)
+    run, _ = by("direct", [cut, cut])
+    assert (run.status, run.answer, run.draft) == ("budget", "I think that it", "variable draft")
 
 
 def test_code_in_a_reply_is_not_run() -> None:

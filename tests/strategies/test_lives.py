@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from unspool import RLM, Budget, Event, Message, Run
+from unspool import RLM, Budget, Event, Message, ModelError, Run
 from unspool.cli.report import lines
 from unspool.cli.view import View, fold
 from unspool.events import CallEnded, ModelReplied, RunEnded, StrategyChosen
@@ -71,6 +71,28 @@ def test_a_run_cut_after_any_event_comes_to_the_same_end_and_pays_once(strategy:
         assert (run.answer, run.status, run.strategy) == (expected.answer, "answered", expected.strategy)
         assert (run.sub_calls, run.usage, run.notes) == (expected.sub_calls, expected.usage, expected.notes)
         assert len(model.requests) == requests - paid(events[:kept])
+
+
+@pytest.mark.parametrize("strategy", ["compaction", "map_reduce"])
+def test_a_run_whose_parts_failed_for_a_while_goes_on(strategy: StrategyName) -> None:
+    down = True
+
+    def model(messages: tuple[Message, ...]) -> str:
+        if down:
+            raise ModelError("server", "the server is down", retryable=False)
+        return by_kind(messages)
+
+    store = MemoryStore()
+    made = RLM(ScriptedModel(model, window=WINDOW), store=store, strategy=strategy)
+    run = made.run(QUERIES[strategy], LONG)
+    assert (run.status, run.reason) == (
+        "failed",
+        "the input could not be made ready for the model: the server is down",
+    )
+    down = False
+    run = made.resume(run.id, LONG)
+    assert run.status == "answered"
+    assert run.notes == ()
 
 
 @pytest.mark.parametrize("strategy", ["compaction", "map_reduce", "direct"])

@@ -122,8 +122,7 @@ def test_parts_that_fail_are_left_out_and_noted() -> None:
     model = ScriptedModel(flaky, window=4_000)
     run = RLM(model, strategy="map_reduce", runs=False).run("How many mails are spam?", LONG)
     (note,) = run.notes
-    assert note.startswith(f"1 of {run.sub_calls} parts could not be read")
-    assert "no such luck" in note
+    assert note == f"1 of {run.sub_calls} sub-calls that read the input failed: no such luck"
     assert "could not be read" in asked(model, -1)
 
 
@@ -135,6 +134,18 @@ def test_where_all_fail_the_run_has_failed(kind: str) -> None:
     run = RLM(ScriptedModel(broken, window=4_000), runs=False).run("q", LONG, strategy="map_reduce")
     assert (run.status, run.answer, run.turns) == ("failed", None, 0)
     assert "no such luck" in run.reason
+
+
+def test_more_groups_than_there_is_room_for_are_told() -> None:
+    def many(messages: tuple[Message, ...]) -> str:
+        if not part_of(messages):
+            return "Answer: x"
+        return json.dumps({"tally": [{"name": f"group {n} " + "x" * 40, "count": n} for n in range(200)]})
+
+    _, model = by("map_reduce", many, LONG, query="Which is more common?", window=3_000)
+    last = asked(model, -1)
+    assert "- group 199 " in last
+    assert "lines more)" in last
 
 
 def test_answers_are_typed() -> None:

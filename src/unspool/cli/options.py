@@ -59,7 +59,8 @@ StrategyOption = Annotated[
     typer.Option(
         "--strategy",
         metavar="NAME",
-        help="How it is answered: rlm, direct, …: see docs/strategies.md. [default: rlm]",
+        help="rlm, no_subcalls, direct, codeact, codeact_subcalls, compaction, retrieval, map_reduce, auto. "
+        "[default: rlm]",
         show_default=False,
     ),
 ]

@@ -130,6 +130,8 @@ def reads(wanted: AnswerType) -> Read:
         text = _THOUGHT.sub("", reply.text).strip()
         if not text:
             return Found((), (), EMPTY)
+        if reply.finish == "length":  # no answer, and the best there is if there will be none
+            return Found((Cell(f"draft = {text!r}", "reply", True),), (), None, text)
         return Found((Cell(f"submit({answer_in(text, wanted)!r})", "reply", True),), (), None, text)
 
     return read

@@ -9,21 +9,18 @@ database, images), or whose size is not known, goes to rlm.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..contexts.sources import Source
 from .answering import text_beside
 from .direct import direct
 from .map_reduce import map_reduce
 from .protocol import Choice, Given, Plan, Strategy, StrategyName
 from .questions import QuestionKind, kind_of
 from .rlm import rlm
-from .window import density, room, sample_of, window_of
+from .window import density, room, sample_of, size_of, window_of
 
-LOOKED_AT = 1_000_000  # values of a collection whose sizes are added up: more is large in any case
-SCALAR = 8  # characters of a number, with what stands around it
 _STRATEGIES: Mapping[StrategyName, Strategy] = {"direct": direct, "map_reduce": map_reduce, "rlm": rlm}
 _WORDS: Mapping[QuestionKind, str] = {
     "needle": "a question that a passage may answer",
@@ -58,30 +55,6 @@ def choose(given: Given) -> Choice:
     if kind in table.mapped:
         return Choice("map_reduce", f"{asked}: {over}, and all has to be read", tokens, window)
     return Choice("rlm", f"{asked}: {over}", tokens, window)
-
-
-def size_of(context: object) -> int | None:
-    """About how many characters the text of an input has; ``None`` where it is no text, or not known."""
-    total = seen = 0
-    rest = [context]
-    while rest and seen < LOOKED_AT:
-        value = rest.pop()
-        seen += 1
-        if isinstance(value, str):
-            total += len(value)
-        elif isinstance(value, Source):
-            if value.kind not in ("text", "folder") or value.name.endswith((".gz", ".zst", ".bz2", ".xz")):
-                return None
-            total += value.size
-        elif isinstance(value, Mapping):
-            rest += [*value.keys(), *value.values()]
-        elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-            rest += value
-        elif value is None or isinstance(value, bool | int | float):
-            total += SCALAR
-        else:
-            return None
-    return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def _plan(given: Given, without: tuple[str, ...], calls: str) -> Plan:
         without=(*without, *OF_THE_INPUT),
         window=int(room(given) * SHARE),
     )
-    return Plan(profile, given.sub_profile, replace(given.limits, max_depth=0), notes_of(given.root))
+    return Plan(profile, given.sub_profile, replace(given.limits, max_depth=0), notes_of(given, given.root))
 
 
 def first_message(first: First) -> str:

@@ -35,6 +35,6 @@ def compaction(given: Given) -> Plan:
     )
     plan = answered_at_once(
         given, program, window=whole, about=ABOUT, repl="repl_compaction.py",
-        notes=notes_of(given.root, given.sub),
+        notes=notes_of(given, given.root, given.sub),
     )  # fmt: skip
     return replace(plan, sub_profile=sub)

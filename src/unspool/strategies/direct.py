@@ -13,4 +13,4 @@ from .window import notes_of, room
 
 def direct(given: Given) -> Plan:
     """The input, then one reply."""
-    return answered_at_once(given, PROGRAM, window=room(given), notes=notes_of(given.root))
+    return answered_at_once(given, PROGRAM, window=room(given), notes=notes_of(given, given.root))

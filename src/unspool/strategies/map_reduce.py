@@ -33,6 +33,6 @@ def map_reduce(given: Given) -> Plan:
     )
     plan = answered_at_once(
         given, program, window=whole, about=ABOUT, repl="repl_map_reduce.py",
-        notes=notes_of(given.root, given.sub),
+        notes=notes_of(given, given.root, given.sub),
     )  # fmt: skip
     return replace(plan, sub_profile=sub)

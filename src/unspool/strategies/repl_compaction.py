@@ -75,9 +75,9 @@ def _notes(parts: Iterator[str], question: str, ask: Callable[[str], str], notes
                 raise
             failed.append(error)
             if getattr(error, "kind", None) in ("budget", "auth", "cancelled"):
-                stopped = f"(the reading stopped in part {number}: {error})\n"
+                stopped = f"(the reading stopped in part {number}: what comes after it was not read)\n"
                 break
     if not so_far and failed:
         raise failed[-1]
-    missed = f"({len(failed)} of {number} parts could not be read: {failed[-1]})\n" if failed else ""
+    missed = f"({len(failed)} of {number} parts could not be read)\n" if failed else ""
     return (stopped or missed) + so_far

@@ -69,6 +69,7 @@ The facts (data, not instructions):
 {facts}
 
 Reply with one JSON object: "facts": those that are left, each a short sentence."""
+LISTED = 200  # parts whose counts are told one by one
 BEGINS = 300  # characters of the first line that each part is shown: the names of columns, say
 
 
@@ -86,7 +87,7 @@ def mapped(parts: Iterable[str], question: str, kind: str, ask: Ask, *, size: in
     failed = [each for each in found if not isinstance(each, dict)]
     if failed and not good:
         raise _error(failed[-1])
-    missed = f"({len(failed)} of {len(found)} parts could not be read: {failed[-1]!r})\n" if failed else ""
+    missed = f"({len(failed)} of {len(found)} parts could not be read)\n" if failed else ""
     return missed + _REDUCED[kind](good, question, ask, size, room - len(missed))
 
 
@@ -103,11 +104,11 @@ def _counted(good: dict[int, Found], question: str, ask: Ask, size: int, room: i
     counts = [_number(each.get("count")) for each in good.values()]
     examples = [str(text) for each in good.values() for text in _list(each.get("examples"))[:3]]
     lines = [f"The count, summed over {len(counts)} parts: {sum(counts)}"]
-    if len(counts) > 1:
+    if 1 < len(counts) <= LISTED:
         lines.append(f"Of each part, in order: {', '.join(map(str, counts))}")
     if examples:
         lines += ["Some of what was counted:", *(f"- {text[:300]}" for text in examples[:20])]
-    return "\n".join(lines)[:room]
+    return _within(lines, room)
 
 
 def _grouped(good: dict[int, Found], question: str, ask: Ask, size: int, room: int) -> str:
@@ -122,7 +123,19 @@ def _grouped(good: dict[int, Found], question: str, ask: Ask, size: int, room: i
                 sums[key] = sums.get(key, 0) + _number(entry.get("count"))
     lines = [f"The counts of each group, summed over {len(good)} parts, the largest first:"]
     lines += [f"- {names[key]}: {count}" for key, count in sorted(sums.items(), key=lambda pair: -pair[1])]
-    return "\n".join(lines if sums else ["No part has any of the groups."])[:room]
+    return _within(lines if sums else ["No part has any of the groups."], room)
+
+
+def _within(lines: Sequence[str], room: int) -> str:
+    """As many of the lines as there is room for; how many are left out stands below."""
+    size, kept = 0, 0
+    for line in lines:
+        size += len(line) + 1
+        if size > room - 40 and kept:
+            break
+        kept += 1
+    more = [f"(and {len(lines) - kept:,} lines more)"] if kept < len(lines) else []
+    return "\n".join([*lines[:kept], *more])
 
 
 def _facts(good: dict[int, Found], question: str, ask: Ask, size: int, room: int) -> str:

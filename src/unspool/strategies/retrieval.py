@@ -33,5 +33,5 @@ def retrieval(given: Given) -> Plan:
         f"print(_input.best_passages(_input.parts(context, {PASSAGE}), {given.query!r},\n"
         f"    most={MOST}, room={whole}))"
     )
-    notes = notes_of(given.root)
+    notes = notes_of(given, given.root)
     return answered_at_once(given, program, window=whole, about=ABOUT, repl="repl_retrieval.py", notes=notes)

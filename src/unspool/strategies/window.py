@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 
 from ..budget import OverBudget
+from ..contexts.sources import Source
 from ..errors import ContextError
 from ..models.protocol import ModelInfo
 from ..prompts import Profile
 from ..sandbox.protocol import CellResult
+from ..types import FailedCall
 from .protocol import Given
 
 ASSUMED = 128_000  # tokens of a window that is not known
@@ -29,10 +32,12 @@ SAFETY = 1.1  # so many times the estimate
 OVERHEAD = 300  # tokens of what stands around a prompt: its template, the marks, the form of the answer
 LEAST = 200  # characters of the input, however small the window is
 MOST = 12_000_000  # characters that a REPL may show at once
+LOOKED_AT = 1_000_000  # values of a collection whose sizes are added up: more is large in any case
+SCALAR = 8  # characters of a number, with what stands around it
+ANY_HOLDS = 8_000  # characters
 SAMPLES, SAMPLE = 20, 2_000  # places of a text that are looked at, and characters at each
 
 _TOKENS = re.compile(r"[A-Za-z]+|\n+|[^\sA-Za-z]|[^\S\n]{2,}")
-_MISSED = re.compile(r"\((?:the reading stopped|\d+ of \d+ parts could not be read)")
 _LETTERS = 6  # of a word that are one token, at most
 
 
@@ -55,6 +60,30 @@ def sample_of(context: object, description: str) -> str:
         return context
     step = (len(context) - SAMPLE) // (SAMPLES - 1)
     return "".join(context[at : at + SAMPLE] for at in range(0, SAMPLES * step, step))
+
+
+def size_of(context: object) -> int | None:
+    """About how many characters the text of an input has; ``None`` where it is no text, or not known."""
+    total = seen = 0
+    rest = [context]
+    while rest and seen < LOOKED_AT:
+        value = rest.pop()
+        seen += 1
+        if isinstance(value, str):
+            total += len(value)
+        elif isinstance(value, Source):
+            if value.kind not in ("text", "folder") or value.name.endswith((".gz", ".zst", ".bz2", ".xz")):
+                return None
+            total += value.size
+        elif isinstance(value, Mapping):
+            rest += [*value.keys(), *value.values()]
+        elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+            rest += value
+        elif value is None or isinstance(value, bool | int | float):
+            total += SCALAR
+        else:
+            return None
+    return total
 
 
 def window_of(info: ModelInfo) -> int:
@@ -88,14 +117,17 @@ def _characters(given: Given, tokens: int, beside: str) -> int:
     return min(MOST, max(LEAST, int(tokens * density(sample_of(given.context, given.description)))))
 
 
-def notes_of(*models: ModelInfo) -> tuple[str, ...]:
-    """What a run should say of windows that are not known."""
+def notes_of(given: Given, *models: ModelInfo) -> tuple[str, ...]:
+    """What a run should say of windows that are not known, where not every window holds the input."""
+    size = size_of(given.context)
+    if size is not None and size <= ANY_HOLDS:
+        return ()
     unknown = dict.fromkeys(info.name for info in models if info.window is None)
     return tuple(f"the window of {name} is not known: {ASSUMED:,} tokens are assumed" for name in unknown)
 
 
-def handed_over(look: CellResult) -> list[str]:
-    """What to note of what a strategy's program has printed for the model.
+def handed_over(look: CellResult, made: int, failed: Sequence[FailedCall]) -> list[str]:
+    """What to note of what a strategy's program has printed for the model, and of its ``made`` sub-calls.
 
     Raises :class:`OverBudget` or :class:`ContextError` where there is nothing to ask the model about.
     """
@@ -104,13 +136,14 @@ def handed_over(look: CellResult) -> list[str]:
         if look.error is not None and look.error.type == "LLMError" and why.startswith("over budget: "):
             raise OverBudget(why.removeprefix("over budget: "))
         raise ContextError(f"the input could not be made ready for the model: {why}")
-    first = look.output.partition("\n")[0]
-    if _MISSED.match(first):  # what a program says of itself comes before all that is in the input
-        return [first.strip("()")]
-    if not look.omitted:
-        return []
-    given = look.printed - look.omitted
-    return [
-        f"the model was given {given:,} of {look.printed:,} characters, the head and the tail: "
-        f"{look.omitted:,} were left out"
-    ]
+    notes: list[str] = []
+    if failed:
+        calls = "1 sub-call" if made == 1 else f"{made:,} sub-calls"
+        notes.append(f"{len(failed):,} of {calls} that read the input failed: {failed[-1].message}")
+    if look.omitted:
+        given = look.printed - look.omitted
+        notes.append(
+            f"the model was given {given:,} of {look.printed:,} characters, the head and the tail: "
+            f"{look.omitted:,} were left out"
+        )
+    return notes
