@@ -42,6 +42,7 @@ from .strategies import Choice, Given, StrategyName, strategy_of
 from .tools import Toolbox
 
 if TYPE_CHECKING:
+    from .driven import Driver
     from .sandbox.protocol import Repl, Sandbox
 
 Diverged = Literal["stop", "continue"]
@@ -124,8 +125,11 @@ class Engine:
         sources: Sequence[str] = (),
         plan: Branches | None = None,
         strategy: StrategyName | None = None,
+        driver: Driver | None = None,
     ) -> None:
-        settings, strategy = self._settings, strategy or self._settings.strategy
+        """``driver``: who sends the code, in the place of the root model."""
+        settings = self._settings
+        strategy = "rlm" if driver else strategy or settings.strategy
         models = await self._models.ready(priced=settings.budget.usd is not None)
         log = EventLog(new_id())
         scope = self._scope(models, log, asker, Replay())
@@ -135,10 +139,12 @@ class Engine:
         context, told = await looked(given, scope.sandbox, head=scope.profile.head, tail=scope.profile.tail)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
         scope, chosen = self._by(strategy, scope, task)
+        if driver is not None:
+            scope.spawn, scope.driven = driver.spawn, True
         started = RunStarted(
             run=log.run,
             query=query,
-            model=scope.root.info.name,
+            model=driver.name if driver else scope.root.info.name,
             sub_model=scope.sub.info.name,
             profile=scope.profile.name,
             context=told,
@@ -148,6 +154,7 @@ class Engine:
                 "strategy": strategy,
                 "named": int(isinstance(context, Contexts)),
                 **(plan.told if plan else {}),
+                **({"max_turns": None} if driver else {}),
             },
             context_hash=await hash_of(context) if settings.store is not None else None,
             sources=tuple(sources) or paths,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from . import events as ev
@@ -55,9 +55,11 @@ class Stuck(Exception):
     """The model wrote prose again and again, or the same code."""
 
 
-async def run_node(scope: Scope, task: Task) -> Outcome:
-    """One RLM over one context, to its end."""
-    node = NodeLoop(scope, task)
+async def run_node(
+    scope: Scope, task: Task, make: Callable[[Scope, Task], NodeLoop] | None = None
+) -> Outcome:
+    """One RLM over one context, to its end. ``make``: what runs it in the place of :class:`NodeLoop`."""
+    node = (make or NodeLoop)(scope, task)
     scope.log.emit(
         ev.NodeStarted(
             node=task.node,

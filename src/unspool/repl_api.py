@@ -137,7 +137,8 @@ class ReplApi:
         self._subs.skip(past)
 
     async def _budget(self) -> object:
-        turns = self._scope.limits.max_turns - self.place.turn
+        free = self._scope.driven and self._task.parent is None
+        turns = None if free else self._scope.limits.max_turns - self.place.turn
         return {"turns": turns, "depth": self._children.depth_left, **self._task.meter.left()}
 
     async def _remembered(self, call: HostCall, make: Callable[[], Awaitable[object]]) -> object:

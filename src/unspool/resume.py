@@ -17,6 +17,7 @@ from .budget import Reply
 from .contexts import Contexts
 from .contexts.named import read_names
 from .contexts.sources import with_sources
+from .driven import DRIVEN
 from .errors import ConfigError, ContextError, JournalError
 from .events import (
     CallEnded,
@@ -96,6 +97,11 @@ class Past:
     def check(self, context_hash: str | None, root: str, sub: str, profile: str) -> None:
         """Refuses another context, and other models, than the run had."""
         started = self.started
+        if started.model.startswith(DRIVEN):
+            raise ConfigError(
+                f"the run {started.run} was a session: {started.model.removeprefix(DRIVEN)} sent its code, "
+                f"so there is no model to go on with. unspool runs show {started.run} --code has the code"
+            )
         if started.context_hash != context_hash:
             raise ContextError(
                 f"the context is not the one that the run {started.run} began with (its hash is "

@@ -44,6 +44,7 @@ from .types import Run
 if TYPE_CHECKING:
     from .models.named import Spec
     from .sandbox.protocol import Sandbox
+    from .session import Session
 
 
 class RLM:
@@ -263,6 +264,33 @@ class RLM:
         wanted = AnswerType(answer)
         return self._events(lambda asker: self._engine.resume(run, context, wanted, diverged, asker, agree))
 
+    def session(
+        self,
+        context: object,
+        *,
+        by: str = "a program",
+        sources: Sequence[str] = (),
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Session:
+        """A REPL over ``context`` that you drive yourself, with sub-calls, a budget and a journal.
+
+        See :mod:`unspool.session`. ``by`` is who drives it, for the journal. ``on_event`` is told of what
+        happens in it, on the thread of all runs. ``max_turns`` is no limit on it; ``budget.seconds`` is.
+        """
+        return runtime().wait(self._session(context, by, sources, on_event, None))
+
+    async def asession(
+        self,
+        context: object,
+        *,
+        by: str = "a program",
+        sources: Sequence[str] = (),
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Session:
+        """The same for asyncio."""
+        loop = asyncio.get_running_loop()
+        return await runtime().submit(self._session(context, by, sources, on_event, loop)).wait()
+
     def cancel(self, run: str) -> None:
         """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""
         runtime().loop.call_soon_threadsafe(self._engine.cancel, run)
@@ -279,6 +307,18 @@ class RLM:
         self.close()
 
     # One run, on the runtime's loop
+
+    async def _session(
+        self,
+        context: object,
+        by: str,
+        sources: Sequence[str],
+        on_event: Callable[[Event], None] | None,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Session:
+        from .session import Session
+
+        return await Session.begin(self._engine, context, by, sources, on_event, loop)
 
     def _check(self, query: str, answer: object, strategy: object) -> AnswerType:
         if not isinstance(query, str) or not query.strip():

@@ -128,6 +128,7 @@ class Scope:
     replay: Replay
     cache: ReplyCache | None = None
     live: bool = False  # somebody looks on: replies are told of while they are written
+    driven: bool = False  # the root's code comes from outside: its turns have no limit
     fatal: ModelError | JournalError | None = None
     left: Outcome | None = None  # what a run that was cancelled leaves
     notes: list[str] = field(default_factory=list)

@@ -1,0 +1,194 @@
+"""``RLM.session``: a REPL that is driven from outside, as a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from unspool import RLM, Budget, ConfigError, ContextError, SandboxError
+from unspool import events as ev
+from unspool.errors import JournalError
+from unspool.journal import Journal
+from unspool.session import Session
+from unspool.testing import MemoryStore, ScriptedModel
+
+from .helpers import py
+
+SECONDS = 60  # a hang is a failure, not a stuck suite
+
+
+def echo() -> ScriptedModel:
+    return ScriptedModel(lambda messages: messages[-1].text.upper())
+
+
+def test_code_has_what_the_code_of_a_model_has_and_keeps_its_variables() -> None:
+    store = MemoryStore()
+    with RLM(echo(), store=store).session("one line\nanother line\n", by="a test") as session:
+        first = session.execute("rows = context.splitlines()\nlen(rows)")
+        second = session.execute("print(llm_query(rows[0]))\ncite('another line')")
+        third = session.execute("print(llm_query_batched(rows))")
+    run = session.close()
+    assert (first.output, first.outcome, first.number) == ("2\n", "ok", 1)
+    assert second.output.startswith("ONE LINE\n")
+    assert [call.prompt for call in third.sub_calls] == ["one line", "another line"]
+    assert "21 characters" in session.description or "22 characters" in session.description
+    assert (run.id, run.status, run.reason, run.turns, run.sub_calls) == (
+        session.id,
+        "cancelled",
+        "closed",
+        3,
+        3,
+    )
+    assert run.model == "agent:a test"
+    assert [line.role for line in run.ledger] == ["sub"]
+    assert [cited.line for cited in run.citations] == [2]
+    assert run.coverage.by_sub_calls
+    kinds = [event.kind for event in store.read(session.id)]
+    assert kinds[0] == "run.started"
+    assert kinds[-2:] == ["node.ended", "run.ended"]
+    assert "model.replied" not in kinds
+
+
+def test_what_code_does_wrong_is_data_and_a_hang_is_stopped_with_all_variables_kept() -> None:
+    with RLM(echo(), runs=False, cell_seconds=0.3).session("text") as session:
+        assert session.execute("kept = 7\n1 / 0").error.type == "ZeroDivisionError"  # type: ignore[union-attr]
+        assert session.execute("def (").error.type == "SyntaxError"  # type: ignore[union-attr]
+        assert session.execute("while True: pass").outcome == "interrupted"
+        killed = session.execute("import os; os._exit(3)")
+        assert killed.outcome == "rolled_back"
+        assert session.execute("kept").output == "7\n"
+
+
+def test_the_same_code_as_often_as_one_likes() -> None:
+    with RLM(echo(), runs=False, max_turns=1).session("text") as session:
+        assert {session.execute("print(context)").output for _ in range(6)} == {"text\n"}
+        assert session.execute("budget()['turns'] is None").output == "True\n"
+
+
+def test_its_budget_holds_and_what_is_left_is_told() -> None:
+    model = echo()
+    with RLM(model, runs=False, budget=Budget(calls=2)).session("text") as session:
+        cell = session.execute("[bool(reply) for reply in llm_query_batched(['a', 'b', 'c'])]")
+        assert cell.output == "[True, True, False]\n"
+        assert session.left()["calls"] == 0
+        refused = session.execute("llm_query('d')")
+        assert "limit of 2 sub-calls" in refused.error.message  # type: ignore[union-attr]
+    assert len(model.requests) == 2
+
+
+def test_what_is_submitted_last_is_its_answer_and_it_goes_on_until_then() -> None:
+    with RLM(echo(), runs=False).session("text") as session:
+        session.execute("print(context); submit(1)")
+        assert session.execute("submit(2)").outcome == "submitted"
+        assert session.execute("len(context)").output == "4\n"
+    assert (session.close().status, session.close().answer) == ("answered", 2)
+
+
+def test_children_work_as_in_any_run() -> None:
+    model = ScriptedModel([py("print(context)"), py("submit(context[::-1])")])
+    with RLM(model, runs=False).session("text") as session:
+        assert session.execute("rlm_query('Turn it around', 'abc')").output == "'cba'\n"
+    assert [node.id for node in session.close().trace.walk()] == ["0", "0.1"]
+
+
+def test_once_it_is_closed_nothing_runs() -> None:
+    session = RLM(echo(), runs=False).session("text")
+    session.close()
+    assert session.over
+    with pytest.raises(SandboxError, match="the session is closed"):
+        session.execute("1")
+
+
+def test_its_time_limit_ends_it() -> None:
+    session = RLM(echo(), runs=False, budget=Budget(seconds=0.5)).session("text")
+    with pytest.raises(SandboxError, match="closed"):
+        session.execute("import time; time.sleep(30)")
+    run = session.close()
+    assert (run.status, "time limit of 0.5 s" in run.reason) == ("budget", True)
+
+
+def test_what_hinders_it_is_raised_before_it_begins(tmp_path: Path) -> None:
+    engine = RLM(echo(), runs=False)
+    with pytest.raises(ContextError, match="no such file"):
+        engine.session(tmp_path / "none.txt")
+    with engine.session("text") as session, pytest.raises(ConfigError, match="code"):
+        session.execute("  \n")
+
+
+def test_it_is_kept_as_a_run_that_cannot_be_resumed(tmp_path: Path) -> None:
+    with RLM(echo(), runs=tmp_path).session("text") as session:
+        session.execute("print('seen')")
+    events = list(Journal(tmp_path).read(session.id))
+    assert [event.code for event in events if isinstance(event, ev.CellStarted)] == ["print('seen')"]
+    with pytest.raises(ConfigError, match="was a session: a program sent its code"):
+        RLM(echo(), runs=tmp_path).resume(session.id, "text")
+
+
+def test_a_journal_that_cannot_be_written_ends_it() -> None:
+    class Full(MemoryStore):
+        def append(self, run: str, event: ev.Event) -> None:
+            if isinstance(event, ev.CellEnded):
+                raise JournalError("the disk is full")
+            super().append(run, event)
+
+    session = RLM(echo(), store=Full()).session("text")
+    with pytest.raises(JournalError, match="disk is full"):
+        session.execute("1")
+    assert (session.close().status, session.close().reason) == ("failed", "the disk is full")
+
+
+@asynccontextmanager
+async def opened(model: ScriptedModel, **settings: object) -> AsyncIterator[tuple[Session, list[ev.Event]]]:
+    seen: list[ev.Event] = []
+    engine = RLM(model, runs=False, **settings)  # type: ignore[arg-type]
+    session = await engine.asession("text", on_event=seen.append)
+    try:
+        async with asyncio.timeout(SECONDS):
+            yield session, seen
+    finally:
+        await session.aclose()
+
+
+async def until(model: ScriptedModel, count: int) -> None:
+    while len(model.requests) < count:  # noqa: ASYNC110 (the run is on another thread's loop)
+        await asyncio.sleep(0.01)
+
+
+async def test_a_caller_that_is_cancelled_stops_the_code_and_its_requests_alone() -> None:
+    model = ScriptedModel(lambda _: "ok", latency=30)
+    async with opened(model) as (session, seen):
+        await session.aexecute("kept = 1")
+        asking = asyncio.create_task(session.aexecute("llm_query_batched(['a', 'b'])"))
+        await until(model, 2)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        cell = await session.aexecute("kept")
+        assert cell.output == "1\n"
+        assert model.cancelled == 2
+        ended = [event.outcome for event in seen if isinstance(event, ev.CellEnded)]
+        assert ended == ["ok", "interrupted", "ok"]
+
+
+async def test_pieces_that_come_at_once_run_one_after_the_other() -> None:
+    async with opened(echo()) as (session, _):
+        await session.aexecute("seen = []")
+        code = "size = len(seen); llm_query('x'); seen.append(size)"
+        await asyncio.gather(*(session.aexecute(code) for _ in range(5)))
+        assert (await session.aexecute("seen")).output == "[0, 1, 2, 3, 4]\n"
+
+
+async def test_closing_stops_what_runs_and_what_waits() -> None:
+    model = ScriptedModel(lambda _: "ok", latency=30)
+    async with opened(model) as (session, _):
+        calls = [asyncio.create_task(session.aexecute("llm_query('a')")) for _ in range(2)]
+        await until(model, 1)
+        run = await session.aclose()
+        for call in calls:
+            with pytest.raises(SandboxError, match="closed"):
+                await call
+        assert (run.status, run.turns) == ("cancelled", 1)
