@@ -20,7 +20,6 @@ from .types import Status
 
 SHOWN = 8_000  # characters of a cell's output, whatever the profile of the model for sub-calls has
 CLOSED = "closed"
-DRIVEN = "agent:"  # begins what stands in a journal as the model of a session
 _STOPPED = "stopped by who sent the code; what the cell had done is kept or undone"
 
 

@@ -17,7 +17,6 @@ from .budget import Reply
 from .contexts import Contexts
 from .contexts.named import read_names
 from .contexts.sources import with_sources
-from .driven import DRIVEN
 from .errors import ConfigError, ContextError, JournalError
 from .events import (
     CallEnded,
@@ -30,6 +29,7 @@ from .events import (
     StrategyChosen,
 )
 from .strategies import StrategyName, checked
+from .types import DRIVEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,11 @@ class Past:
         events = tuple(events)
         if not events or not isinstance(events[0], RunStarted):
             raise JournalError(f"the journal of the run {run} does not say how it began: start a new one")
+        if events[0].model.startswith(DRIVEN):
+            raise ConfigError(
+                f"the run {run} was a session: {events[0].model.removeprefix(DRIVEN)} sent its code, "
+                f"so there is no model to go on with. unspool runs show {run} --code has the code"
+            )
         return cls(events[0], events)
 
     @property
@@ -97,11 +102,6 @@ class Past:
     def check(self, context_hash: str | None, root: str, sub: str, profile: str) -> None:
         """Refuses another context, and other models, than the run had."""
         started = self.started
-        if started.model.startswith(DRIVEN):
-            raise ConfigError(
-                f"the run {started.run} was a session: {started.model.removeprefix(DRIVEN)} sent its code, "
-                f"so there is no model to go on with. unspool runs show {started.run} --code has the code"
-            )
         if started.context_hash != context_hash:
             raise ContextError(
                 f"the context is not the one that the run {started.run} began with (its hash is "

@@ -23,12 +23,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ._runtime import runtime
 from .answers import AnswerType
-from .driven import DRIVEN, Driven, Driver
+from .driven import Driven, Driver
 from .engine import Asker, Engine
 from .errors import ConfigError
 from .events import Event
 from .trace import TraceBuilder, run_from_events
-from .types import ROOT, CellRun, Run
+from .types import DRIVEN, ROOT, CellRun, Run
 
 
 class Session:
@@ -42,6 +42,7 @@ class Session:
         self._taken = 0
         self.id = node.scope.log.run
         self.description = node.task.description
+        self.sub_model = node.scope.sub.info.name
 
     def execute(self, code: str) -> CellRun:
         """Runs a piece of code and waits for it."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..safe_text import one_line
+from ..types import DRIVEN
 from .exits import errors_as_exits
 from .options import RunName, RunsFolder
 from .runs import find_run, runs_option, to_go_on
@@ -233,7 +234,8 @@ def _end(builder: TraceBuilder, name: str, runs: Path | None, paper: Paper, goin
         rows += [(part(line, DIM),) for line in reading_lines(reading.coverage(), reading.citations())]
         if ended.answer is not None:
             rows += block(as_text(ended.answer), indent="")
-    if ended is None or ended.status != "answered":
+    driven = builder.started is not None and builder.started.model.startswith(DRIVEN)
+    if not driven and (ended is None or ended.status != "answered"):
         watched = f"it is still going: unspool watch {name}{runs_option(runs)}"
         rows.append((part(watched if going else to_go_on(name, runs, ended)),))
     paper.write(rows if len(rows) > 1 else [], whole=True)

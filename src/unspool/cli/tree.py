@@ -90,7 +90,7 @@ def _turn(turn: Turn, now: float | None) -> Iterator[Part]:
     name = f"turn {turn.number}" if turn.number else "first look"
     time = took(turn.started, turn.ended, now)
     yield part(f"{name}  {time}  " if time else f"{name}  ")
-    if turn.text is None and turn.number:
+    if turn.text is None and turn.number and not turn.cells:
         yield part("no reply", CYAN if now is not None else DIM)
         return
     yield part(", ".join(_told(turn)), DIM)

@@ -11,10 +11,11 @@ host.
 
 from __future__ import annotations
 
+from . import peek
 from .desk import DESK
 from .files import Files
 from .sniff import Unreadable
 from .text import LazyText, sized
 from .views import look_all, make
 
-__all__ = ["DESK", "Files", "LazyText", "Unreadable", "look_all", "make", "sized"]
+__all__ = ["DESK", "Files", "LazyText", "Unreadable", "look_all", "make", "peek", "sized"]

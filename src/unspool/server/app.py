@@ -75,12 +75,11 @@ class Service:
                     403, f"Host {host[:60]!r}: without a token only this machine is served", code="host"
                 )
         elif not free:
-            given = headers.get("authorization", "")
-            kind, _, key = given.partition(" ")
-            if kind.lower() != "bearer" or not hmac.compare_digest(key.strip().encode(), token.encode()):
-                message = "the token is wrong" if given else "a token is needed: Authorization: Bearer TOKEN"
-                headers = {"WWW-Authenticate": "Bearer"}
-                raise Problem(401, message, code="invalid_api_key", headers=headers)
+            check_token(headers, token)
+
+    def stop(self) -> None:
+        """Cancels every run; each tells its end to who waits for it."""
+        self.runs.stop()
 
     def check_model(self, name: str) -> None:
         if name not in self.names:
@@ -138,6 +137,15 @@ class Service:
         return reply_of(
             Problem(error.status_code, message, code="no_route", headers=dict(error.headers or {}))
         )
+
+
+def check_token(headers: Mapping[str, str], token: str) -> None:
+    """Raises :class:`Problem` for a request that does not carry the token."""
+    given = headers.get("authorization", "")
+    kind, _, key = given.partition(" ")
+    if kind.lower() != "bearer" or not hmac.compare_digest(key.strip().encode(), token.encode()):
+        message = "the token is wrong" if given else "a token is needed: Authorization: Bearer TOKEN"
+        raise Problem(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 
 
 def _json(value: object, status: int = 200) -> Response:

@@ -14,7 +14,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -23,11 +23,22 @@ from ..errors import ConfigError
 from .settings import ServerSettings
 
 if TYPE_CHECKING:
-    from .app import Service
+    from starlette.types import ASGIApp
 
 IDLE_SECONDS = 15  # that a connection is kept open for a further request
 END_SECONDS = 10  # for clients to take their end when the server stops
 _ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
+
+
+class Served(Protocol):
+    """What is served: an application, and what ends the work that it has begun."""
+
+    @property
+    def settings(self) -> ServerSettings: ...
+
+    def app(self) -> ASGIApp: ...
+
+    def stop(self) -> None: ...
 
 
 class Connection(H11Protocol):
@@ -68,9 +79,9 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which stops our runs first. ``stop()`` ends :meth:`serve`; signals are not its business."""
+    """uvicorn's, which stops our work first. ``stop()`` ends :meth:`serve`; signals are not its business."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Served) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service tells what there is
         super().__init__(
             uvicorn.Config(
@@ -98,7 +109,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._service.runs.stop()
+        self._service.stop()
         await super().shutdown(sockets)
 
 
@@ -115,7 +126,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         raise ConfigError(f"port {settings.port}: there are 0 to 65535") from None
 
 
-async def serve(service: Service, bound: socket.socket, ready: Callable[[], None]) -> None:
+async def serve(service: Served, bound: socket.socket, ready: Callable[[], None]) -> None:
     """Serves until Ctrl-C or a TERM. ``ready`` is called when who connects is answered."""
     _more_descriptors()
     server, loop = Server(service), asyncio.get_running_loop()

@@ -1,0 +1,182 @@
+"""The tools, behind any transport: what is asked, done, and given as texts.
+
+Contract: :meth:`Desk.do` gives the blocks of a result, at most ``bounds.MOST`` characters together, or
+raises :class:`Refused` with one sentence. Looks and ranges are code like the agent's own, run in the same
+REPL, so that they are in the journal and count as read. Cancelling it stops what was asked for, and nothing
+else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..budget import Budget
+from ..cli.plain import as_json
+from ..errors import UnspoolError
+from ..types import CellRun, Run
+from .asked import Ask, Asked, Close, Look, OpenContext, ReadRange, RunCode
+from .bounds import LOOKED, MOST, Refused, fitted, sentence
+from .handles import Handles, Opened
+from .places import Places
+from .progress import Progress
+from .question import follow
+
+if TYPE_CHECKING:
+    from ..rlm import RLM
+
+_NOTHING = "(ran; nothing was printed)"
+_TRACEBACK = 3_000  # characters
+
+
+class Desk:
+    """One for a server. ``seconds``: of one ``ask`` at most."""
+
+    def __init__(self, engine: RLM, places: Places, *, seconds: float | None, handles: Handles) -> None:
+        self._engine = engine
+        self._places = places
+        self._seconds = seconds
+        self.handles = handles
+        self._going: set[asyncio.Task[list[str]]] = set()
+        self._ending = False
+
+    async def end(self) -> None:
+        """Cancels what goes on, and closes every context."""
+        self._ending = True
+        for work in self._going:
+            work.cancel()
+        if self._going:
+            await asyncio.wait(self._going)
+        await self.handles.close_all()
+
+    async def do(self, asked: Asked, by: str, folders: list[str], progress: Progress) -> list[str]:
+        """``by``: the client's name. ``folders``: those it may open, where it has given any."""
+        work = asyncio.create_task(self._do(asked, by, folders, progress))
+        self._going.add(work)
+        try:
+            return fitted(await work)
+        except UnspoolError as error:
+            raise Refused(sentence(error)) from error
+        except asyncio.CancelledError:
+            if self._ending:
+                raise Refused("the server is shutting down") from None
+            raise
+        finally:
+            self._going.discard(work)
+
+    async def _do(self, asked: Asked, by: str, folders: list[str], progress: Progress) -> list[str]:
+        match asked:
+            case OpenContext():
+                return await self._open(asked, by, folders, progress)
+            case Look(what="description"):
+                async with self.handles.using(asked.handle) as opened:
+                    return [opened.session.description]
+            case Look():
+                return [await self._shown(asked.handle, _look(asked), progress)]
+            case ReadRange():
+                return [await self._shown(asked.handle, _range(asked), progress)]
+            case RunCode():
+                return await self._run(asked, progress)
+            case Ask():
+                async with self.handles.using(asked.handle) as opened:
+                    engine = self._engine.within(Budget(seconds=self._seconds).within(asked.budget))
+                    return await follow(engine, opened, asked.question, asked.answer, progress)
+            case Close():
+                return [as_json(_spent(await self.handles.close(asked.handle)))]
+            case _:
+                raise Refused(f"there is no tool for {type(asked).__name__}")
+
+    async def _open(self, asked: OpenContext, by: str, folders: list[str], progress: Progress) -> list[str]:
+        async with progress.beating(lambda: "opening"):
+            value: object = asked.text
+            sources: tuple[str, ...] = ()
+            if asked.path:
+                read = self._places.within(folders).read
+                value, sources = await asyncio.to_thread(read, asked.path)
+            opened = await self.handles.open(value, sources, by, asked.budget)
+        told = {
+            "handle": opened.handle,
+            "sub_model": opened.session.sub_model,
+            "left": opened.session.left(),
+            "most_characters": MOST,
+        }
+        return [opened.session.description, as_json(told)]
+
+    async def _run(self, asked: RunCode, progress: Progress) -> list[str]:
+        async with self.handles.using(asked.handle) as opened:
+            began = time.monotonic()
+            cell = await _execute(opened, asked.code, progress)
+            return [_outcome(cell), as_json(_figures(cell, opened, time.monotonic() - began))]
+
+    async def _shown(self, handle: str, expression: str, progress: Progress) -> str:
+        """What an expression prints."""
+        async with self.handles.using(handle) as opened:
+            cell = await _execute(opened, f"print({expression})", progress)
+        if cell.error is not None:
+            raise Refused(sentence(cell.error.message or cell.error.type))
+        if cell.outcome != "ok":
+            raise Refused(sentence("; ".join(cell.notes) or str(cell.outcome)))
+        notes = "".join(f"\n[{note}]" for note in cell.notes)
+        return cell.output.removesuffix("\n") + notes
+
+
+async def _execute(opened: Opened, code: str, progress: Progress) -> CellRun:
+    async with progress.beating(opened.counts.told):
+        return await opened.session.aexecute(code)
+
+
+def _look(asked: Look) -> str:
+    if asked.what == "grep":
+        found = f"grep({asked.pattern!r}, {_part(asked.part)}, limit={asked.limit})"
+        return f"*{found} or ['no match'], sep='\\n'"
+    return f"{_PEEK}.{asked.what}({_part(asked.part)}, {LOOKED})"
+
+
+def _range(asked: ReadRange) -> str:
+    if asked.by_lines:
+        first = asked.first_line or 1
+        last = asked.last_line or first + LOOKED
+        return f"{_PEEK}.lines({_part(asked.part)}, {first}, {last}, {LOOKED})"
+    return f"{_PEEK}.span({_part(asked.part)}, {asked.start or 0}, {asked.stop}, {LOOKED})"
+
+
+_PEEK = "__import__('reach').peek"  # without a name in the agent's REPL
+
+
+def _part(part: str) -> str:
+    return f"{_PEEK}.part_of(context, {part!r})" if part else "context"
+
+
+def _outcome(cell: CellRun) -> str:
+    """What the code printed, how it went wrong, and what there is to note, as a model is shown it."""
+    parts = [cell.output.rstrip("\n")]
+    if cell.error is not None:
+        trace = cell.error.traceback.rstrip("\n")
+        parts.append(trace if len(trace) <= _TRACEBACK else "… " + trace[-_TRACEBACK:])
+    parts += [f"Note: {note}" for note in cell.notes]
+    return "\n".join(part for part in parts if part) or _NOTHING
+
+
+def _figures(cell: CellRun, opened: Opened, seconds: float) -> Mapping[str, object]:
+    failed = sum(call.error is not None for call in cell.sub_calls)
+    return {
+        "outcome": cell.outcome,
+        "characters_cut": cell.omitted,
+        "sub_calls": len(cell.sub_calls),
+        "failed": failed,
+        "seconds": round(seconds, 3),
+        "left": opened.session.left(),
+    }
+
+
+def _spent(run: Run) -> Mapping[str, object]:
+    return {
+        "closed": run.id,
+        "turns": run.turns,
+        "sub_calls": run.sub_calls,
+        "cost": run.cost,
+        "answer_kept": run.status == "answered",
+        "coverage": {"share": run.coverage.share, "read": run.coverage.read, "size": run.coverage.size},
+    }

@@ -1,0 +1,168 @@
+"""Bounded looks at a value of any kind, for who cannot hold it: heads, tails, ranges, lines.
+
+Contract: standard library only, as all of ``reach``. What comes back is a ``str`` of at most the size that
+was asked for, below a line that says what it is and how to go on; what cannot be shown so raises
+``ValueError`` with what to do instead. A *part* is named by its key or number; ``""`` is the whole.
+
+>>> print(span("one two three", 4, None, 3))
+[characters 4 to 7; more follows: start=7]
+two
+>>> print(lines("a\\nb\\nc\\n", 2, 3, 100))
+[lines 2 to 3]
+b
+c
+>>> print(head({"a.txt": "x" * 50, "b": 2}, 40))
+[the first 2 of 2 entries]
+'a.txt': 'xxxxxxxxx…
+'b': 2
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from .text import LazyText
+
+_FEW = 20  # items whose starts are shown
+
+
+def part_of(context: object, part: str | int) -> object:
+    """The part of that name."""
+    if part == "":
+        return context
+    if isinstance(context, Mapping):
+        for key in (part, int(part) if isinstance(part, str) and part.lstrip("-").isdigit() else part):
+            if key in context:
+                return cast(object, context[key])
+        raise ValueError(_missing(context, str(part)))
+    if isinstance(context, list | tuple):
+        if str(part).lstrip("-").isdigit() and -len(context) <= int(part) < len(context):
+            return cast(object, context[int(part)])
+        raise ValueError(f"there is no item {part!r}: there are {len(context):,}, from 0")
+    raise ValueError(f"the context is one {_name(context)} without parts: leave part out")
+
+
+def _missing(context: Mapping[object, object], part: str) -> str:
+    known = [str(key) for key in itertools.islice(context, 20_000)]
+    near = difflib.get_close_matches(part, known, 3, 0.4) or known[:3]
+    return f"there is no part {part!r} among {len(context):,}; for example {', '.join(map(repr, near))}"
+
+
+def head(value: object, size: int) -> str:
+    """How it begins."""
+    if isinstance(value, str | LazyText):
+        return span(value, 0, None, size)
+    return _items(value, size, last=False)
+
+
+def tail(value: object, size: int) -> str:
+    """How it ends."""
+    if not isinstance(value, str | LazyText):
+        return _items(value, size, last=True)
+    shown = str(value[-size:])
+    return f"[the last {len(shown):,} characters]\n{shown}"
+
+
+def span(value: object, start: int, stop: int | None, size: int) -> str:
+    """The characters from ``start`` to ``stop``, as many as there is room for."""
+    text = _text(value)
+    wanted = start + size if stop is None else min(stop, start + size)
+    shown = str(text[start:wanted])
+    end = start + len(shown)
+    if not shown:
+        raise ValueError(f"there is nothing from character {start:,} on: the text has {len(text):,}")
+    more = (stop is None or end < stop) and bool(text[end : end + 1])
+    return f"[characters {start:,} to {end:,}{f'; more follows: start={end}' if more else ''}]\n{shown}"
+
+
+def lines(value: object, first: int, last: int, size: int) -> str:
+    """The lines from ``first`` to ``last``, numbered from 1, as many as there is room for."""
+    taken: list[str] = []
+    room, number = size, first - 1
+    for line in _lines_of(_text(value), first, last, size):
+        if taken and len(line) + 1 > room:
+            return _told(first, number, taken, f"; more follows: first_line={number + 1}")
+        if len(line) > room:  # one line alone is longer than there is room
+            at = f"; line {first} is longer than {size:,} characters: read it by start and stop"
+            return _told(first, first, [line[:room]], at)
+        taken.append(line)
+        room -= len(line) + 1
+        number += 1
+    if not taken:
+        raise ValueError(f"there is no line {first:,}")
+    return _told(first, number, taken, "")
+
+
+def _told(first: int, last: int, taken: Sequence[str], more: str) -> str:
+    where = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
+    return f"[{where}{more}]\n" + "\n".join(taken)
+
+
+def _lines_of(text: str | LazyText, first: int, last: int, size: int) -> Iterator[str]:
+    """Lines without their ends, each at most one character longer than ``size``."""
+    if isinstance(text, LazyText):
+        for number in range(first, last + 1):
+            found = text.line_span(number)
+            if found is None:
+                return
+            yield str(text[found[0] : min(found[1], found[0] + size + 1)]).removesuffix("\r")
+        return
+    at = 0
+    for _ in range(first - 1):
+        at = text.find("\n", at) + 1
+        if not at:
+            return
+    for _ in range(first, last + 1):
+        if at >= len(text):
+            return
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield text[at : min(end, at + size + 1)].removesuffix("\r")
+        at = end + 1
+
+
+def _items(value: object, size: int, *, last: bool) -> str:
+    """The first or last items of what is no text, each cut."""
+    if hasattr(value, "tree") and hasattr(value, "texts"):  # Files
+        return _cut(f"[its files]\n{value.tree(3)}", size)
+    if isinstance(value, bytes):
+        shown = value[-size // 4 :] if last else value[: size // 4]
+        return _cut(f"[{len(shown):,} of {len(value):,} bytes]\n{shown!r}", size)
+    if hasattr(value, "head") and hasattr(value, "tail") and hasattr(value, "columns"):
+        rows = value.tail(_FEW) if last else value.head(_FEW)
+        return _cut(f"[rows of {_name(value)}, columns: {', '.join(map(str, value.columns))}]\n{rows}", size)
+    if isinstance(value, Mapping | list | tuple):
+        count = len(value)
+        keys: Sequence[object] = list(value) if isinstance(value, Mapping) else range(count)
+        chosen = keys[-_FEW:] if last else keys[:_FEW]
+        each = max(20, size // max(1, len(chosen)) - 2)
+        rows_of = [_cut(f"{key!r}: {_start(value[key], each)}", each) for key in chosen]  # type: ignore[call-overload]
+        noun = "entries" if isinstance(value, Mapping) else "items"
+        told = f"[the {'last' if last else 'first'} {len(chosen):,} of {count:,} {noun}]"
+        return _cut("\n".join([told, *rows_of]), size + len(told) + len(chosen))
+    return _cut(f"[{_name(value)}]\n{value!r}", size)
+
+
+def _start(value: object, size: int) -> str:
+    if isinstance(value, str):
+        return repr(value[: size + 1])
+    if isinstance(value, list | tuple):
+        return repr(list(value[: size // 2 + 1]))
+    return repr(value)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+def _text(value: object) -> str | LazyText:
+    if not isinstance(value, str | LazyText):
+        raise ValueError(f"this is {_name(value)}, not text: name a part of it, or use run_code")
+    return value
+
+
+def _name(value: object) -> str:
+    return type(value).__name__
