@@ -114,10 +114,10 @@ class Desk:
         """What an expression prints."""
         async with self.handles.using(handle) as opened:
             cell = await _execute(opened, f"print({expression})", progress)
+        if cell.outcome not in ("ok", "error"):
+            raise Refused(sentence("; ".join(cell.notes) or str(cell.outcome)))
         if cell.error is not None:
             raise Refused(sentence(cell.error.message or cell.error.type))
-        if cell.outcome != "ok":
-            raise Refused(sentence("; ".join(cell.notes) or str(cell.outcome)))
         notes = "".join(f"\n[{note}]" for note in cell.notes)
         return cell.output.removesuffix("\n") + notes
 
@@ -129,8 +129,7 @@ async def _execute(opened: Opened, code: str, progress: Progress) -> CellRun:
 
 def _look(asked: Look) -> str:
     if asked.what == "grep":
-        found = f"grep({asked.pattern!r}, {_part(asked.part)}, limit={asked.limit})"
-        return f"*{found} or ['no match'], sep='\\n'"
+        return f"{_PEEK}.grep({_part(asked.part)}, {asked.pattern!r}, {asked.limit})"
     return f"{_PEEK}.{asked.what}({_part(asked.part)}, {LOOKED})"
 
 

@@ -91,10 +91,14 @@ class _Calls:
     async def call(
         self, context: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        from mcp_types import CallToolResult, TextContent
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import INVALID_PARAMS, CallToolResult, TextContent
 
+        if params.name not in TOOLS:
+            told = f"there is no tool {params.name[:60]!r}; known: {', '.join(TOOLS)}"
+            raise MCPError(code=INVALID_PARAMS, message=told)
         try:
-            asked = _read(params)
+            asked = read(params.name, params.arguments)
             folders = await _roots(context, params, asked)
             if not isinstance(folders, list):
                 return folders
@@ -106,16 +110,6 @@ class _Calls:
             told = f"unspool itself failed ({type(error).__name__}); its standard error says where"
             return CallToolResult(content=[TextContent(text=told)], is_error=True)
         return CallToolResult(content=[TextContent(text=text) for text in texts])
-
-
-def _read(params: CallToolRequestParams) -> Asked:
-    from mcp.shared.exceptions import MCPError
-    from mcp_types import INVALID_PARAMS
-
-    if params.name not in TOOLS:
-        known = ", ".join(TOOLS)
-        raise MCPError(code=INVALID_PARAMS, message=f"there is no tool {params.name[:60]!r}; known: {known}")
-    return read(params.name, params.arguments)
 
 
 def _client(context: Context) -> str:

@@ -21,9 +21,12 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from .lines import shown_line
+from .searched import LONG_LINE
 from .text import LazyText
 
 _FEW = 20  # items whose starts are shown
@@ -94,6 +97,46 @@ def lines(value: object, first: int, last: int, size: int) -> str:
     if not taken:
         raise ValueError(f"there is no line {first:,}")
     return _told(first, number, taken, "")
+
+
+def grep(value: object, pattern: str, limit: int) -> str:
+    """The lines with a match as ``number: line``, in several texts with the part's name before."""
+    try:
+        compiled = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    found = list(itertools.islice(_hits(value, compiled), limit + 1))
+    more = f"\n[more than {limit} lines match: raise limit, or narrow the pattern]" if found[limit:] else ""
+    return "\n".join(found[:limit]) + more if found else "[no line matches]"
+
+
+def _hits(value: object, pattern: re.Pattern[str]) -> Iterator[str]:
+    known = getattr(type(value), "__unspool_hits__", None)
+    if known is not None:
+        yield from known(value, pattern)
+    elif isinstance(value, str):
+        yield from _lines_with(value, pattern)
+    elif isinstance(value, Mapping | list | tuple):
+        for key, part in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from (f"{key}:{hit}" for hit in _hits(part if _is_searched(part) else str(part), pattern))
+    else:
+        yield from _lines_with(str(_text(value)), pattern)
+
+
+def _is_searched(part: object) -> bool:
+    return isinstance(part, str) or hasattr(type(part), "__unspool_hits__")
+
+
+def _lines_with(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    number, counted, after = 1, 0, -1
+    for match in pattern.finditer(text):
+        at, end = match.span()
+        if at < after or at == end:
+            continue
+        number += text.count("\n", counted, at)
+        counted = at
+        line, after = shown_line(lambda start, stop: text[start:stop], at, end, LONG_LINE)
+        yield f"{number}: {line}"
 
 
 def _told(first: int, last: int, taken: Sequence[str], more: str) -> str:
