@@ -105,7 +105,6 @@ async def desks() -> AsyncIterator[MakeDesk]:
             *,
             places: Places = Places(),  # noqa: B008 (frozen)
             budget: Budget = Budget(),  # noqa: B008 (frozen)
-            seconds: float | None = 30,
             cell_seconds: float = 20,
             most: int = 16,
             idle: float = 3_600,
@@ -113,7 +112,9 @@ async def desks() -> AsyncIterator[MakeDesk]:
             model = model or ScriptedModel(lambda messages: messages[-1].text.upper())
             store = MemoryStore()
             engine = RLM(model, store=store, budget=budget, sandbox="none", cell_seconds=cell_seconds)
-            desk = Desk(engine, places, seconds=seconds, handles=Handles(engine, most=most, idle=idle))
+            desk = Desk(
+                engine, places, asks=Budget(seconds=30), handles=Handles(engine, most=most, idle=idle)
+            )
             stack.push_async_callback(desk.end)
             return Desktop(desk, model, store)
 

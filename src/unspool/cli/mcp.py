@@ -103,11 +103,14 @@ def mcp(
         if check:
             raise typer.Exit(_check(root_model, sub))
         from ..budget import Budget
+        from ..errors import ConfigError
         from ..mcp.desk import Desk
         from ..mcp.handles import Handles
         from ..mcp.places import Places
         from ..rlm import RLM
 
+        if missing := [folder for folder in root or () if not os.path.isdir(folder)]:
+            raise ConfigError(f"--root {missing[0]}: there is no such folder")
         engine = RLM(
             root_model,
             sub_model=sub,
@@ -118,7 +121,8 @@ def mcp(
             cache=cache,
             runs=not no_journal and (runs or True),
         )
-        desk = Desk(engine, Places().within(root or ()), seconds=seconds, handles=Handles(engine))
+        places = Places().within(root or ())
+        desk = Desk(engine, places, asks=Budget(seconds=seconds), handles=Handles(engine))
         if http:
             _over_http(desk, engine, host, port, token)
         else:

@@ -32,12 +32,12 @@ _TRACEBACK = 3_000  # characters
 
 
 class Desk:
-    """One for a server. ``seconds``: of one ``ask`` at most."""
+    """One for a server. ``asks``: what one ``ask`` may take, within the engine's limits."""
 
-    def __init__(self, engine: RLM, places: Places, *, seconds: float | None, handles: Handles) -> None:
+    def __init__(self, engine: RLM, places: Places, *, asks: Budget, handles: Handles) -> None:
         self._engine = engine
         self._places = places
-        self._seconds = seconds
+        self._asks = asks
         self.handles = handles
         self._going: set[asyncio.Task[list[str]]] = set()
         self._ending = False
@@ -81,7 +81,7 @@ class Desk:
                 return await self._run(asked, progress)
             case Ask():
                 async with self.handles.using(asked.handle) as opened:
-                    engine = self._engine.within(Budget(seconds=self._seconds).within(asked.budget))
+                    engine = self._engine.within(self._asks.within(asked.budget))
                     return await follow(engine, opened, asked.question, asked.answer, progress)
             case Close():
                 return [as_json(_spent(await self.handles.close(asked.handle)))]
