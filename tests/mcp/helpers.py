@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
 import anyio
 from mcp.client.stdio import stdio_client
 

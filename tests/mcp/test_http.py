@@ -45,9 +45,11 @@ class Up:
 
     @asynccontextmanager
     async def agent(self, *, token: str = TOKEN, **settings: object) -> AsyncIterator[Agent]:
-        async with create_mcp_http_client({"Authorization": f"Bearer {token}"}) as http:
-            async with Client(streamable_http_client(self.url, http_client=http), **settings) as client:
-                yield Agent(client)
+        async with (
+            create_mcp_http_client({"Authorization": f"Bearer {token}"}) as http,
+            Client(streamable_http_client(self.url, http_client=http), **settings) as client,
+        ):
+            yield Agent(client)
 
     def status(self, path: str = "", *, body: bytes | None = None, **headers: str) -> int:
         """Of one plain request."""

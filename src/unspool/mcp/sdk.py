@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import ConfigError
 from ..safe_text import one_line, safe
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         PaginatedRequestParams,
     )
 
-    Context = ServerRequestContext[dict[str, object]]
+    Context: TypeAlias = ServerRequestContext[dict[str, object]]
 
 INSTALL = "the MCP server needs the MCP SDK: pip install 'unspool[mcp]'"
 ROOTS_SECONDS = 10.0
