@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from unspool.server.openapi import document
 from unspool.testing import ScriptedModel
 
 from .conftest import LOOK, Reply, Start, Up, started, submits
@@ -124,8 +125,6 @@ def run(coroutine: Any) -> None:
 @SLOWLY
 @given(data=st.data(), path=st.sampled_from(sorted(ROUTES)), spoil=st.booleans())
 def test_bodies_made_from_the_document_are_never_a_500(data: st.DataObject, path: str, spoil: bool) -> None:
-    from unspool.server.openapi import document
-
     told = json.loads(json.dumps(document(with_token=False)))
     parts = told["components"]["schemas"]
     body = data.draw(values(parts[ROUTES[path]], parts))
@@ -144,8 +143,6 @@ def test_bodies_made_from_the_document_are_never_a_500(data: st.DataObject, path
 @SLOWLY
 @given(st.sampled_from(sorted(ROUTES)), st.binary(max_size=200) | st.text(string.printable).map(str.encode))
 def test_bytes_of_any_kind_are_never_a_500(path: str, body: bytes) -> None:
-    from unspool.server.openapi import document
-
     async def send() -> None:
         async with started(answering()) as up:
             await fuzz(up, path, body, document(with_token=False))
@@ -161,3 +158,62 @@ async def test_what_python_does_not_write_out_is_handled(serve: Start) -> None:
         for field in ("context", "query", "max_turns", "answer"):
             asked = f'{{"messages": [{{"role": "user", "content": "x"}}], "unspool": {{"{field}": {value}}}}}'
             await fuzz(up, "/v1/chat/completions", asked.encode(), document)
+
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE"]
+SHOWN = "".join(chr(code) for code in range(33, 127))
+HEADERS = {
+    "Authorization": st.sampled_from(["Bearer any", "Basic eDp5", "Bearer", ""])
+    | st.text(SHOWN, max_size=20),
+    "Content-Type": st.sampled_from(
+        ["application/json", "text/plain", "application/json; charset=latin-1", "/"]
+    ),
+    "Accept": st.sampled_from(["*/*", "text/event-stream", "image/png"]),
+    "Host": st.sampled_from(["localhost", "127.0.0.1:1", "elsewhere.example", "[::1]", ""]),
+    "Range": st.just("bytes=0-1"),
+    "X-Odd": st.text(SHOWN, max_size=40),
+}
+
+
+@SLOWLY
+@given(
+    path=st.sampled_from(sorted(document(with_token=True)["paths"])),
+    name=st.sampled_from(["unspool", "..%2f..", "%00", "%ff", "a/b", "", "?x=1"]) | st.text(SHOWN, max_size=30),
+    tail=st.sampled_from(["", "", "/", "?stream=true", "?%00", "/../health", "#x"]),
+    method=st.sampled_from(METHODS),
+    headers=st.fixed_dictionaries({}, optional=HEADERS),
+    token=st.booleans(),
+)  # fmt: skip
+def test_every_operation_takes_any_method_path_and_header(
+    path: str, name: str, tail: str, method: str, headers: dict[str, str], token: bool
+) -> None:
+    async def send() -> None:
+        async with started(answering(), token="any" if token else None) as up:
+            asked = path.replace("{name}", name.replace(" ", "")) + tail
+            reply = await up.send(asked, b"{}", method=method, headers=headers)
+            assert reply.status < 500, reply.body
+            if reply.status >= 400 and method != "HEAD" and reply.body.startswith(b"{"):
+                assert set(reply.error) >= {"message", "type", "param", "code"}
+            elif reply.status >= 400:  # no HTTP: the head itself is wrong
+                assert reply.status == 400 or method == "HEAD", reply.body
+
+    run(send())
+
+
+@SLOWLY
+@given(data=st.data(), path=st.sampled_from(sorted(ROUTES)))
+def test_streams_of_any_body_end_and_tell_what_is_wrong(data: st.DataObject, path: str) -> None:
+    told = json.loads(json.dumps(document(with_token=False)))
+    parts = told["components"]["schemas"]
+    body = {**data.draw(values(parts[ROUTES[path]], parts)), "model": "unspool", "stream": True}
+
+    async def send() -> None:
+        async with started(answering()) as up:
+            reply = await up.send(path, json.dumps(body).encode(), method="POST")
+            check(reply, told, path, "post")
+            if reply.status == 200:
+                last = reply.events[-1]
+                kinds = ("response.completed", "response.failed", "response.incomplete")
+                assert "error" in last or "choices" in last or last.get("type") in kinds, last
+
+    run(send())
