@@ -55,9 +55,7 @@ class Stuck(Exception):
     """The model wrote prose again and again, or the same code."""
 
 
-async def run_node(
-    scope: Scope, task: Task, make: Callable[[Scope, Task], NodeLoop] | None = None
-) -> Outcome:
+async def run_node(scope: Scope, task: Task, make: Callable[..., NodeLoop] | None = None) -> Outcome:
     """One RLM over one context, to its end. ``make``: what runs it in the place of :class:`NodeLoop`."""
     node = (make or NodeLoop)(scope, task)
     scope.log.emit(
