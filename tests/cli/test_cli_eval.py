@@ -42,7 +42,7 @@ def test_it_asks_keeps_and_reports(make_cli: MakeCli) -> None:
     cli = make_cli(finds)
     done = cli.run(asked(cli, "needle", "--seeds", "2"))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.decode() == "needle         2k rlm           1.00 [0.54–1.00]  openai:test-model\n"
+    assert done.stdout.decode() == "needle         2k rlm               1.00 [0.54–1.00]  openai:test-model\n"
     told = done.stderr.decode().splitlines()
     assert told[-1] == "report: out/report.md"
     assert told[0].endswith("seed 1 rlm: 1.00 in " + told[0].rpartition(" in ")[2])
@@ -70,7 +70,9 @@ def test_the_oracle_from_the_shell(make_cli: MakeCli) -> None:
     cli = make_cli(["unused"])
     done = evaluate(cli, "pairs,tracking", "--model", "oracle", *SIZE, "--seeds", "1", "--out", "out", "-q")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode().split("\n")[0] == "tracking       2k rlm           1.00 [0.16–1.00]  oracle"
+    assert (
+        done.stdout.decode().split("\n")[0] == "tracking       2k rlm               1.00 [0.16–1.00]  oracle"
+    )
     assert len(samples(cli)) == 5
 
 

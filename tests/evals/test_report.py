@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from unspool.evals.kept import Kept
 from unspool.evals.pages import write
 from unspool.evals.plot import APART, Point, Series, plot, series_of
 from unspool.evals.record import Record
-from unspool.evals.report import markdown, rows
+from unspool.evals.report import markdown
+from unspool.evals.rows import rows
 
 
 def record(
@@ -68,6 +70,29 @@ def test_like_failures_are_counted_together() -> None:
     assert row.failures == {"budget: the limit of N of the run … was reached after N s": 2}
 
 
+def test_a_gain_is_over_the_samples_that_both_were_asked() -> None:
+    some = [record(score, seed=n, strategy="rlm") for n, score in ((1, 1.0), (2, 0.5), (3, 0.0))]
+    some += [record(score, seed=n, strategy="direct") for n, score in ((1, 0.5), (2, 0.0))]
+    rlm, direct = rows(some)
+    assert rlm.gain is not None
+    assert (rlm.gain.value, rlm.gain.count) == (0.5, 2)
+    assert -1 <= rlm.gain.low < 0.5 < rlm.gain.high <= 1
+    assert direct.gain is None
+    page = markdown(some, {}, ["eval"], {})
+    assert "| over direct |" in page
+    assert "| needle | 8k | **0.50** | 0.25 |" in page
+    assert "over direct" not in markdown([record()], {}, ["eval"], {})
+
+
+def test_what_was_chosen_is_told() -> None:
+    some = [
+        replace(record(strategy="auto", seed=n), answered_by="direct" if n < 3 else "rlm") for n in (1, 2, 3)
+    ]
+    some += [replace(record(), answered_by="rlm")]
+    assert [row.chosen for row in rows(some)] == [{}, {"direct": 2, "rlm": 1}]
+    assert "What was chosen:\n\n- 8k auto: 2 × direct; 1 × rlm\n" in markdown(some, {}, ["eval"], {})
+
+
 def test_rows_come_by_suite_size_and_strategy_and_models_apart() -> None:
     some = [
         record(suite=suite, size=size, strategy=strategy, model=model)
@@ -90,8 +115,10 @@ def test_the_tables_are_whole_whatever_is_in_them() -> None:
         [record(0.0, status="failed", reason="a | b\nc"), record(strategy="direct")],
         {"usd": 0.5, "seconds": None}, ["unspool eval needle"], {"needle": "plots/needle.svg"},
     )  # fmt: skip
-    table = [line for line in page.splitlines() if line.startswith("|")]
-    assert len({line.replace("\\|", "").count("|") for line in table}) == 1
+    tables = [part for part in page.split("\n\n") if part.startswith("|")]
+    assert len(tables) == 2
+    for table in tables:
+        assert len({line.replace("\\|", "").count("|") for line in table.splitlines()}) == 1
     assert "Set: usd 0.5." in page
     assert "1 × failed: a \\| b c" in page
     assert "](plots/needle.svg)" in page
@@ -126,7 +153,8 @@ def test_it_holds_the_truth_about_as_often_as_it_says() -> None:
 def test_equal_scores_are_not_certain() -> None:
     assert mean_of([[1.0] * 5]).low == pytest.approx(0.478, abs=0.001)
     assert mean_of([[0.0] * 5]).high == pytest.approx(0.522, abs=0.001)
-    assert mean_of([[0.5] * 5]).words == "0.50 [0.50–0.50]"
+    assert mean_of([[0.5]]).words == "0.50 [0.01–0.99]"
+    assert mean_of([[0.5] * 5]).words == "0.50 [0.24–0.76]"
     with pytest.raises(ValueError, match="no scores"):
         mean_of([[]])
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,32 @@ async def test_a_call_that_is_given_up_leaves_no_process(how: str, tmp_path: Pat
     while any(map(alive, note.read_text().split())) and time.monotonic() < ends:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     assert not any(map(alive, note.read_text().split()))
+
+
+@pytest.mark.parametrize("steps", range(0, 14, 2))
+async def test_a_call_that_is_given_up_while_it_starts_leaves_none(
+    steps: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However far the start has come, the program ends, and asyncio complains of nothing."""
+    mark = f"unspool-start-{os.getpid()}-{steps}"
+    call = asyncio.create_task(program("import time; time.sleep(600)", mark).complete(HI))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    call.cancel()
+    done, _ = await asyncio.wait([call], timeout=30)
+    assert done
+    assert call.cancelled()
+    assert not runs(mark)
+    assert caplog.text == ""
+
+
+def runs(mark: str) -> bool:
+    """Whether a process has the mark in its command."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            if mark in path.read_text(errors="replace"):
+                return True
+    return False
 
 
 def alive(pid: str) -> bool:

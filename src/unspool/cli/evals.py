@@ -243,7 +243,7 @@ def _end(folder: Path, *, stopped: bool, quiet: bool) -> None:
     """The scores on stdout, and where the report is."""
     from ..evals.kept import read_samples
     from ..evals.pages import REPORT, write
-    from ..evals.report import rows
+    from ..evals.rows import rows
     from ..evals.sample import size_words
 
     records = read_samples(folder)
@@ -254,7 +254,7 @@ def _end(folder: Path, *, stopped: bool, quiet: bool) -> None:
     for row in rows(records):
         out.line(
             safe(
-                f"{row.suite:<10} {size_words(row.size):>6} {row.strategy:<13} {row.score.words}  {row.model}"
+                f"{row.suite:<10} {size_words(row.size):>6} {row.strategy:<17} {row.score.words}  {row.model}"
             )
         )
     if not quiet:

@@ -2,8 +2,9 @@
 
 Contract: pure, seeded, standard library alone. Scores come in groups (a seed, which is one context, with its
 tasks); a resample draws groups, and then scores within each, so that tasks over one context do not count as
-if they were independent. Where all scores are 0 or all are 1, resampling would say that nothing is uncertain:
-then the inner end is the share of right ones with which that would still come once in 40 times.
+if they were independent. Where all scores are equal, resampling would say that nothing is uncertain: then
+the ends are those of so many equal yes-or-no ones: for 1, the share of right ones with which that would still
+come once in 40 times.
 
 >>> mean_of([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]).words
 '0.67 [0.17–1.00]'
@@ -43,12 +44,22 @@ def mean_of(groups: Sequence[Sequence[float]]) -> Mean:
     if not scores:
         raise ValueError("no scores")
     value = sum(scores) / len(scores)
-    if len(set(scores)) == 1 and value in (0.0, 1.0):
+    if len(set(scores)) == 1:
         end = TAIL ** (1 / len(scores))
-        return Mean(value, end if value else 0.0, 1.0 if value else 1 - end, len(scores))
+        return Mean(scores[0], scores[0] * end, 1 - (1 - scores[0]) * end, len(scores))
     chance = random.Random(_SEED)
     means = sorted(_resampled(groups, chance) for _ in range(RESAMPLES))
     return Mean(value, quantile(means, TAIL), quantile(means, 1 - TAIL), len(scores))
+
+
+def gain_of(groups: Sequence[Sequence[float]]) -> Mean:
+    """The mean of differences between two scores, from -1 to 1.
+
+    >>> gain_of([[0.5, 0.0], [1.0, 0.5]]).value
+    0.5
+    """
+    mean = mean_of([[(gain + 1) / 2 for gain in group] for group in groups])
+    return Mean(2 * mean.value - 1, 2 * mean.low - 1, 2 * mean.high - 1, mean.count)
 
 
 def _resampled(groups: Sequence[Sequence[float]], chance: random.Random) -> float:

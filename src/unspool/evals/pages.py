@@ -12,7 +12,8 @@ from pathlib import Path
 from ..errors import ConfigError
 from .kept import read_samples, read_settings
 from .plot import plot, series_of
-from .report import markdown, rows
+from .report import markdown
+from .rows import rows
 
 REPORT, PLOTS = "report.md", "plots"
 

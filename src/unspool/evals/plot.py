@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from .report import Row
+from .rows import Row
 from .sample import size_words
 
 WIDTH, HEIGHT = 760, 340
@@ -23,7 +23,7 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 190, 40, 46
 SIDE = 7  # pixels between points of one size
 APART = 16  # pixels between names
 # Told apart by most eyes (Okabe and Ito's choice), and by their marks where colours are not seen.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8c6d1f")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8c6d1f", "#7f3fbf")
 
 
 @dataclass(frozen=True, slots=True)

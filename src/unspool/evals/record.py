@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ..safe_text import one_line
 from ..types import LedgerLine, Run, Status
 from .readings import plain_text
 from .sample import Sample
@@ -29,6 +30,7 @@ from .scores import Kind, Score, score
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+NOTES, NOTE = 8, 400  # notes of a run that are kept, and characters of each
 LONGEST = 20_000  # characters of a gold or given answer in a line; the run's journal has the whole
 
 
@@ -82,6 +84,8 @@ class Record:
     coverage: float | None  # share of the input that models read
     run: str
     ended: float  # Unix seconds
+    answered_by: str = ""  # the strategy that answered, where another chose it
+    notes: tuple[str, ...] = ()  # of the run, such as what the window had no room for
 
     @property
     def key(self) -> Key:
@@ -127,6 +131,8 @@ def of_run(sample: Sample, asked: Asked, run: Run) -> Record:
         seconds=round(run.seconds, 3),
         coverage=run.coverage.share,
         run=run.id,
+        answered_by=run.strategy,
+        notes=tuple(note[:NOTE] for note in run.notes[:NOTES]),
     )
 
 
@@ -190,4 +196,4 @@ def _kept(value: object) -> str:
 def _alike(reason: str) -> str:
     """A reason without its numbers, names and quotes, so that like reasons are counted together."""
     bare = re.sub(r"(['\"`]).*?\1", "…", " ".join(reason.split()))
-    return re.sub(r"\$?\d[\d,.]*", "N", bare)[:90]
+    return one_line(re.sub(r"\$?\d[\d,.]*", "N", bare), 100)

@@ -1,118 +1,25 @@
-"""What a measurement says: a row for each suite, strategy and size.
+"""The rows of a measurement as a page of Markdown.
 
-Contract: :func:`rows` and :func:`markdown` are pure functions of the records; what is not known stays unknown
-in every sum that it is a part of.
+Contract: :func:`markdown` is a pure function of the records; what is not known is said to be unknown.
 
->>> rows([])
-[]
+>>> money(None), money(0.0), money(0.00312), money(1.5)
+('unknown', '0', '0.0031', '1.50')
 """
 
 from __future__ import annotations
 
 import shlex
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..strategies import names
-from .intervals import Mean, mean_of, quantile
+from .intervals import Mean
 from .kept import Setting
 from .record import Record
+from .rows import BASE, Row, place_of, rows
 from .sample import size_words
 from .suites import SUITES
 
 UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One suite by one strategy, with one pair of models, at one size. Amounts are a sample's mean."""
-
-    suite: str
-    model: str
-    strategy: str
-    size: int
-    score: Mean
-    right: int
-    cost: float | None
-    cost_per_right: float | None  # None where it is not known, or nothing is right
-    root_tokens: float | None  # read and written
-    sub_tokens: float | None
-    turns: float
-    sub_calls: float
-    p50: float  # seconds
-    p95: float
-    coverage: float | None
-    failures: Mapping[str, int]
-
-
-def rows(records: Iterable[Record]) -> list[Row]:
-    """By suite, model, size and strategy; suites and strategies in their usual order."""
-    groups: dict[tuple[str, str, int, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((record.suite, record.asked.models, record.size, record.strategy), []).append(
-            record
-        )
-
-    def place(row: Row) -> tuple[int, str, str, int, int, str]:
-        suite, strategy = _place(row.suite, list(SUITES)), _place(row.strategy, names())
-        return suite, row.suite, row.model, row.size, strategy, row.strategy
-
-    return sorted(map(_row, groups.values()), key=place)
-
-
-def _place(name: str, known: Sequence[str]) -> int:
-    """What is not known any more comes last."""
-    return known.index(name) if name in known else len(known)
-
-
-def _row(group: Sequence[Record]) -> Row:
-    by_seed: dict[int, list[float]] = {}
-    for record in group:
-        by_seed.setdefault(record.seed, []).append(record.score)
-    right = sum(record.score == 1 for record in group)
-    paid = _sum(record.cost for record in group)
-    seconds = sorted(record.seconds for record in group)
-    first, count = group[0], len(group)
-    return Row(
-        first.suite,
-        first.asked.models,
-        first.strategy,
-        first.size,
-        mean_of(list(by_seed.values())),
-        right,
-        None if paid is None else paid / count,
-        None if paid is None or not right else paid / right,
-        _mean([_both(record.root_input, record.root_output) for record in group]),
-        _mean([_both(record.sub_input, record.sub_output) for record in group]),
-        sum(record.turns for record in group) / count,
-        sum(record.sub_calls for record in group) / count,
-        quantile(seconds, 0.5),
-        quantile(seconds, 0.95),
-        _mean([record.coverage for record in group]),
-        dict(Counter(record.failure for record in group if record.failure).most_common()),
-    )
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    total = _sum(values)
-    return None if total is None or not values else total / len(values)
-
-
-def _both(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
-
-
-# As a page
 
 
 def markdown(
@@ -133,6 +40,7 @@ def markdown(
         "Set: " + ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None) + ".",
         "The same again:\n\n```\n" + "\n".join(commands) + "\n```",
     ]
+    parts.append(_overview(found))
     for suite in dict.fromkeys(row.suite for row in found):
         words = SUITES[suite].words if suite in SUITES else ""
         parts.append(f"## {suite}\n\n{words[:1].upper()}{words[1:]}.")
@@ -140,7 +48,11 @@ def markdown(
             parts.append(f"![Score of {suite} over size]({plots[suite]})")
         mine = [row for row in found if row.suite == suite]
         parts.append(_table(mine, many=len(models) > 1))
-        parts += [told] if (told := _failures(mine, many=len(models) > 1)) else []
+        parts += [
+            f"{head}:\n\n{told}"
+            for head, of in (("What was chosen", _chosen), ("What was not right", _failures))
+            if (told := _lines(mine, of, many=len(models) > 1))
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -160,22 +72,70 @@ def _table(found: Sequence[Row], *, many: bool) -> str:
         ("p95 s", lambda row: f"{row.p95:.1f}"),
         ("read", lambda row: UNKNOWN if row.coverage is None else f"{row.coverage:.0%}"),
     ]
+    if any(row.gain for row in found):
+        columns.insert(3, (f"over {BASE}", lambda row: "–" if row.gain is None else signed(row.gain)))
     if many:
         columns.insert(1, ("model", lambda row: row.model))
-    head = "| " + " | ".join(name for name, _ in columns) + " |"
-    line = "|" + "---|" * len(columns)
-    body = ["| " + " | ".join(_cell(of(row)) for _, of in columns) + " |" for row in found]
-    return "\n".join([head, line, *body])
+    return _grid([name for name, _ in columns], [[of(row) for _, of in columns] for row in found])
 
 
-def _failures(found: Sequence[Row], *, many: bool) -> str:
-    lines = [
+def _overview(found: Sequence[Row]) -> str:
+    """One line for each suite, model and size, a column for each strategy; the best of a line is bold."""
+    strategies = sorted({row.strategy for row in found}, key=lambda name: place_of(name, names()))
+    many = len({row.model for row in found}) > 1
+    lines: dict[tuple[str, str, int], dict[str, float]] = {}
+    for row in found:
+        lines.setdefault((row.suite, row.model, row.size), {})[row.strategy] = row.score.value
+    return _grid(
+        ["suite", *(["model"] if many else []), "size", *strategies],
+        [
+            [suite, *([model] if many else []), size_words(size)]
+            + [_told(scores.get(name), scores.values()) for name in strategies]
+            for (suite, model, size), scores in lines.items()
+        ],
+    )
+
+
+def _told(score: float | None, scores: Collection[float]) -> str:
+    """With two digits; bold where it is the best of several that differ in them."""
+    if score is None:
+        return ""
+    text, others = f"{score:.2f}", {f"{each:.2f}" for each in scores}
+    return f"**{text}**" if len(others) > 1 and text == max(others) else text
+
+
+def signed(gain: Mean) -> str:
+    """
+    >>> signed(Mean(0.25, -0.1, 0.5, 9))
+    '+0.25 [-0.10 to +0.50]'
+    """
+    return f"{gain.value:+.2f} [{gain.low:+.2f} to {gain.high:+.2f}]"
+
+
+def _grid(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    lines = [list(map(_cell, line)) for line in (head, *body)]
+    rule = "|" + "---|" * len(head)
+    told = ["| " + " | ".join(line) + " |" for line in lines]
+    return "\n".join([told[0], rule, *told[1:]])
+
+
+def _lines(found: Sequence[Row], of: Callable[[Row], Mapping[str, int]], *, many: bool) -> str:
+    """One line for each row that has something to count."""
+    return "\n".join(
         f"- {size_words(row.size)} {row.strategy}{f' {row.model}' if many else ''}: "
-        + "; ".join(f"{count} × {_cell(kind)}" for kind, count in row.failures.items())
+        + "; ".join(f"{count} × {_cell(kind)}" for kind, count in of(row).items())
         for row in found
-        if row.failures
-    ]
-    return "What was not right:\n\n" + "\n".join(lines) if lines else ""
+        if of(row)
+    )
+
+
+def _chosen(row: Row) -> Mapping[str, int]:
+    return row.chosen
+
+
+def _failures(row: Row) -> Mapping[str, int]:
+    return row.failures
 
 
 def _cell(text: str) -> str:
@@ -183,10 +143,7 @@ def _cell(text: str) -> str:
 
 
 def money(cost: float | None) -> str:
-    """
-    >>> money(None), money(0.0), money(0.00312), money(1.5)
-    ('unknown', '0', '0.0031', '1.50')
-    """
+    """Dollars."""
     if cost is None:
         return UNKNOWN
     return "0" if cost == 0 else f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"

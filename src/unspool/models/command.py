@@ -57,13 +57,7 @@ class CommandModel:
         asked = in_words(request.messages, request.schema) if request.schema else request.messages
         prompt = as_prompt(asked).encode("utf-8", "replace")
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
+            process = await self._start()
         except OSError as error:
             raise self._failed(f"could not be started: {error.strerror or error}", started=False) from None
         try:
@@ -91,6 +85,24 @@ class CommandModel:
 
     async def close(self) -> None:
         return None
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        """The program, running. asyncio leaves a start that is cancelled half done, so none is."""
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        )
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with suppress(OSError):  # it was not started at all
+                await _end(await starting)
+            raise
 
     def _ended_badly(self, code: int, complaint: str) -> ModelError:
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -141,8 +153,7 @@ async def _feed(process: asyncio.subprocess.Process, prompt: bytes) -> None:
     with suppress(BrokenPipeError, ConnectionResetError):
         stdin.write(prompt)
         await stdin.drain()
-        stdin.close()
-        await stdin.wait_closed()
+        stdin.close()  # not awaited: that is of no use, and asyncio complains where it is cancelled
 
 
 async def _read_reply(process: asyncio.subprocess.Process, on_delta: OnDelta | None) -> str:
