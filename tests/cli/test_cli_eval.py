@@ -122,6 +122,7 @@ def test_suites_are_listed(make_cli: MakeCli) -> None:
         (["needle", "--out", "out", "--seconds", "-1"], "seconds"),
         (["needle", "--out", "out", "--model", "nope:x"], "there is no model 'nope:x'"),
         (["needle", "--out", "out", "--model", "oracle:7"], "P from 0 to 1"),
+        (["needle", "--out", "out", "--model", "oracle", "--strategies", "rlm,direct"], "only rlm runs them"),
         (["needle", "--out", "file/below", "--model", "oracle"], "file/below cannot be written (Not a directory)"),
         (["oolong", "--out", "out", "--model", "oracle", "--data", "."], "trec_questions.label cannot be read in ."),
         (["needle", "--model", "oracle"], "--out"),

@@ -145,7 +145,7 @@ def run(
             Data(data),
         )
         means = Means(out, Budget(usd=usd, seconds=seconds), parsed(settings or ()))
-        solver, at_once = _solver(model, sub_model, means, quiet=quiet)
+        solver, at_once = _solver(model, sub_model, plan, means, quiet=quiet)
         asked = _settings(usd, seconds, settings)
         try:
             with Kept.open(out, asked, _command()) as kept:
@@ -163,7 +163,7 @@ def _strategies(given: str) -> tuple[str, ...]:
 
 
 def _solver(
-    model: list[str] | None, sub_model: list[str] | None, means: Means, *, quiet: bool
+    model: list[str] | None, sub_model: list[str] | None, plan: Plan, means: Means, *, quiet: bool
 ) -> tuple[Solver, int]:
     """Who is asked, and how many samples at once."""
     from ..errors import ConfigError
@@ -176,6 +176,8 @@ def _solver(
     if oracle is not None:
         if sub_model:
             raise ConfigError("--sub-model: the oracle is its own sub-model")
+        if plan.strategies != ("rlm",):
+            raise ConfigError("--strategies: the oracle writes programs, and only rlm runs them")
         return runner.Oracles(oracle, means), 2
     with shown_progress(quiet=quiet) as progress:
         root, sub = resolve_pair(named(model), named(sub_model), progress=progress)
