@@ -135,6 +135,8 @@ def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
     match event:
         case ev.RunStarted():
             query = " ".join(event.query.split())[:_SHOWN]
+            # Half of a surrogate pair may stand in a question, and in no database.
+            query = query.encode("utf-8", "backslashreplace").decode()
             return replace(row, query=query, model=event.model, started=event.time)
         case ev.RunResumed():
             return replace(row, state=INTERRUPTED, cost=None)

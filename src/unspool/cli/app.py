@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import ask, doctor, evals, export, llm, mapping, mcp, models, resume, runs, serve, show, watch
+from . import ask, doctor, evals, export, llm, mapping, mcp, models, resume, runs, serve, show, viewer, watch
 from .terminal import Output
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("watch")(watch.watch)
+app.command("view")(viewer.view)
 app.command("serve")(serve.serve)
 app.command("mcp")(mcp.mcp)
 app.command("llm")(llm.llm)

@@ -1,0 +1,104 @@
+"""``unspool view``: the runs that are kept, in a browser.
+
+Contract: serves this machine alone, on a port that is free, until it is stopped. The address on stdout has
+a token that is made anew each time; a browser is opened by a file of the user's own, so that the token stands
+in no list of processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .exits import errors_as_exits
+from .options import RunsFolder
+from .runs import find_run
+from .terminal import Output, complain, is_terminal
+
+RunOrNone = Annotated[
+    str | None,
+    typer.Argument(metavar="[ID]", help='A run to begin with; its start, or "last".', show_default=False),
+]
+
+
+def view(
+    run: RunOrNone = None,
+    runs: RunsFolder = None,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0, max=65_535, metavar="N", help="The port; default: one that is free.", show_default=False
+        ),
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Open no browser; print the address.")
+    ] = False,
+) -> None:
+    """Look at the runs in a browser: what was done, what was read, what it cost. Live ones move.
+
+    Stops with Ctrl-C or TERM.
+    """
+    with errors_as_exits():
+        import asyncio
+        import secrets
+
+        from ..journal import Journal
+        from ..server.process import listen, serve
+        from ..server.settings import ServerSettings
+        from ..viewer.app import Viewer
+
+        journal = Journal(runs)
+        name = find_run(journal, run) if run is not None else None
+        if name is not None:
+            journal.path(name)  # what is not there is told before anything is served
+        bound = listen(ServerSettings(port=port))
+        port = bound.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        address = f"http://127.0.0.1:{port}/#token={token}" + (f"&/run/{name}" if name else "")
+        with _opened(address, wanted=not no_browser and is_terminal(sys.stdout)) as opens:
+
+            def ready() -> None:
+                Output(sys.stdout).line(address)
+                Output(sys.stderr).line(f"unspool shows the runs of {journal.folder}; Ctrl-C stops it")
+                opens()
+
+            async def until_stopped() -> None:
+                await serve(Viewer(journal, token, port, complain), bound, ready)
+
+            asyncio.run(until_stopped())
+
+
+@contextlib.contextmanager
+def _opened(address: str, *, wanted: bool) -> Iterator[_Opens]:
+    """What opens a browser, which has its file for as long as this goes on."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="unspool-view-") as folder:
+        yield _Opens(Path(folder) / "open.html", address, wanted)
+
+
+class _Opens:
+    def __init__(self, file: Path, address: str, wanted: bool) -> None:
+        self._file = file
+        self._address = address
+        self._wanted = wanted
+
+    def __call__(self) -> None:
+        if not self._wanted:
+            return
+        import html
+        import webbrowser
+
+        told = html.escape(self._address)
+        self._file.write_text(
+            f'<!DOCTYPE html><meta charset="utf-8"><title>unspool</title>'
+            f'<meta http-equiv="refresh" content="0; url={told}"><a href="{told}">unspool</a>',
+            "utf-8",
+        )
+        with contextlib.suppress(webbrowser.Error):  # there is none: the address is printed
+            webbrowser.open(self._file.as_uri())

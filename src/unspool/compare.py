@@ -1,0 +1,107 @@
+"""Two runs beside each other: where they part, and what each came to.
+
+Contract: pure, of two trees of nodes. Steps are compared in their order: the model's words, the code, what it
+printed, its sub-calls and children; the first step in which the two are not the same is where they part.
+
+>>> from unspool.types import CellRun, Node, Turn
+>>> one = Node("0", None, 0, "?", "", turns=(Turn(1, text="a", cells=(CellRun(1, "print(1)", output="1"),)),))
+>>> two = Node("0", None, 0, "?", "", turns=(Turn(1, text="a", cells=(CellRun(1, "print(1)", output="2"),)),))
+>>> parting(one, two)
+Parting(turn=1, what='output', cells=(1, 1), calls=None)
+>>> parting(one, one) is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import Literal
+
+from .types import CellRun, Node, SubCall, Turn
+from .words import words
+
+What = Literal["turn", "words", "cell", "code", "sub-call", "output", "outcome"]
+_MOST_LINES = 2_000  # of code that is compared line by line
+Sign = Literal[" ", "-", "+"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The first difference. ``cells`` and ``calls``: of the first and of the second run."""
+
+    turn: int
+    what: What
+    cells: tuple[int, int] | None = None
+    calls: tuple[int | None, int | None] | None = None
+
+
+def parting(one: Node, two: Node) -> Parting | None:
+    """Where two nodes part; None where they did the same."""
+    for first, second in zip_longest(one.turns, two.turns):
+        if first is None or second is None:
+            return Parting(max(each.number for each in (first, second) if each), "turn")
+        if (found := _in_turn(first, second)) is not None:
+            return found
+    return None
+
+
+def _in_turn(one: Turn, two: Turn) -> Parting | None:
+    for first, second in zip_longest(one.cells, two.cells):
+        if first is None or second is None:
+            return Parting(one.number, "cell")
+        if (found := _in_cell(one.number, first, second)) is not None:
+            return found
+    if words(one) != words(two):
+        return Parting(one.number, "words")
+    return None
+
+
+def _in_cell(turn: int, one: CellRun, two: CellRun) -> Parting | None:
+    cells = one.number, two.number
+    if one.code.strip() != two.code.strip():
+        return Parting(turn, "code", cells)
+    for first, second in zip_longest(_in_order(one), _in_order(two)):
+        if first is None or second is None or not _same(first, second):
+            ids = first.id if first else None, second.id if second else None
+            return Parting(turn, "sub-call", cells, ids)
+    if one.output != two.output:
+        return Parting(turn, "output", cells)
+    if one.outcome != two.outcome:
+        return Parting(turn, "outcome", cells)
+    return None
+
+
+def _in_order(cell: CellRun) -> list[SubCall]:
+    """The sub-calls of a cell as its code asked for them: items of a batch begin in any order."""
+    first: dict[int, int] = {}
+    for place, call in enumerate(cell.sub_calls):
+        if call.batch is not None:
+            first.setdefault(call.batch, place)
+    places = {
+        call.id: place if call.batch is None else first[call.batch]
+        for place, call in enumerate(cell.sub_calls)
+    }
+    return sorted(cell.sub_calls, key=lambda call: (places[call.id], call.index))
+
+
+def _same(one: SubCall, two: SubCall) -> bool:
+    kinds = (one.error.kind if one.error else None), (two.error.kind if two.error else None)
+    return one.prompt == two.prompt and one.reply == two.reply and kinds[0] == kinds[1]
+
+
+def lines(one: str, two: str) -> Iterator[tuple[Sign, str]]:
+    """Two pieces of code as the lines that both have, and those that one of them has.
+
+    >>> list(lines("a\\nb", "a\\nc"))
+    [(' ', 'a'), ('-', 'b'), ('+', 'c')]
+    """
+    before, after = one.strip("\n").split("\n")[:_MOST_LINES], two.strip("\n").split("\n")[:_MOST_LINES]
+    for what, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if what == "equal":
+            yield from ((" ", line) for line in before[a:b])
+        else:
+            yield from (("-", line) for line in before[a:b])
+            yield from (("+", line) for line in after[c:d])

@@ -1,0 +1,99 @@
+// Sub-calls as rows that open in place.
+
+import { el, fill } from "./el.js";
+import { duration, money, short } from "./format.js";
+import { longText } from "./longtext.js";
+import { dot, mark } from "./marks.js";
+import { toCall, toTurn } from "./route.js";
+import { rows } from "./rows.js";
+import { trouble } from "./source.js";
+
+/** @typedef {import("./run.js").Run} Run */
+/** @typedef {import("./run.js").Told} Told */
+
+/**
+ * @param {Run} run
+ * @param {string} label
+ * @param {{ places?: boolean }} [look] whether each says where it was made
+ */
+export function callRows(run, label, look = {}) {
+  const list = rows({
+    height: 30,
+    label,
+    class: "calls",
+    key: (/** @type {Told} */ call) => String(call.id),
+    row: (call) => {
+      const key = String(call.id);
+      const open = list.isOpen(key);
+      const press = {
+        click: () => list.toggle(key),
+      };
+      return el(
+        "div",
+        { class: `call${open ? " open" : ""}` },
+        el(
+          "button",
+          { type: "button", "aria-expanded": String(open), on: press },
+          el("span", { class: "id" }, String(call.id)),
+          dot(call.state),
+          look.places ? el("span", { class: "place" }, `${call.node} · turn ${call.turn}`) : null,
+          el("span", { class: "prompt" }, call.prompt),
+          el("span", { class: call.state.startsWith("failed") ? "reply bad" : "reply" }, call.state.startsWith("failed") ? call.state : call.reply),
+          el("span", { class: "number tokens" }, call.read === null && call.written === null ? "" : short((call.read ?? 0) + (call.written ?? 0))),
+          el("span", { class: "number cost" }, call.cost === null ? "" : money(call.cost)),
+          el("span", { class: "number time" }, duration(call.seconds)),
+        ),
+      );
+    },
+    open: (call) => callDetail(run, call.id, true),
+  });
+  return list;
+}
+
+/** One sub-call in full. @param {Run} run @param {number} id @param {boolean} linked */
+export function callDetail(run, id, linked) {
+  const box = el("div", { class: "detail" }, el("p", { class: "dim" }, "…"));
+  const show = () =>
+    run.ask(`calls/${id}`).then(
+      (call) => fill(box, ...detail(run, call, linked)),
+      (error) => fill(box, trouble(error)),
+    );
+  show();
+  run.watch(() => {
+    if (box.querySelector("[data-waiting]")) show();
+  }, box);
+  return box;
+}
+
+/** @param {Run} run @param {Told} call @param {boolean} linked */
+function detail(run, call, linked) {
+  const item = call.batch === null ? "" : `item ${call.index} of batch ${call.batch}`;
+  const facts = [
+    call.model,
+    call.usage.calls ? `${call.read === null ? "?" : short(call.read)} tokens in, ${call.written === null ? "?" : short(call.written)} out` : "",
+    call.usage.calls ? money(call.cost) : "",
+    duration(call.seconds),
+    call.retries ? `sent ${call.retries + 1} times` : "",
+    call.cached || call.state === "cached" ? "from the cache, not paid again" : "",
+    call.finish && !["stop", "tool"].includes(call.finish) ? `ended early: ${call.finish}` : "",
+    item,
+  ].filter(Boolean);
+  return [
+    el(
+      "p",
+      { class: "facts" },
+      mark(call.state),
+      facts.map((fact) => el("span", null, fact)),
+      el("a", { href: toTurn(run.id, call.node, call.turn) }, `node ${call.node}, turn ${call.turn}`),
+      linked ? el("a", { href: toCall(run.id, call.id) }, "link") : null,
+    ),
+    el("h4", null, "Prompt"),
+    longText(run.id, call.prompt, { label: `Prompt of sub-call ${call.id}` }),
+    call.images.length ? el("p", { class: "dim" }, `with images: ${call.images.join(", ")}`) : null,
+    call.error
+      ? [el("h4", { class: "bad" }, `Failed: ${call.error.kind}`), el("pre", { class: "text error", tabindex: "0" }, call.error.message)]
+      : call.reply
+        ? [el("h4", null, "Reply"), longText(run.id, call.reply, { kind: "reply", label: `Reply to sub-call ${call.id}` })]
+        : el("p", { class: "dim", "data-waiting": true }, "no reply yet"),
+  ].flat();
+}

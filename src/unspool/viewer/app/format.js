@@ -1,0 +1,68 @@
+// Amounts as people read them. What is not known is said so, and is never 0.
+
+/** @param {number | null | undefined} cost */
+export function money(cost) {
+  if (cost === null || cost === undefined) return "cost unknown";
+  if (cost === 0) return "$0";
+  if (cost >= 1) return `$${cost.toFixed(2)}`;
+  return cost >= 0.0001 ? `$${cost.toFixed(4)}` : "under $0.0001";
+}
+
+/** @param {number | null | undefined} seconds */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "";
+  if (seconds < 0.95) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const whole = Math.floor(seconds);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
+}
+
+/** @param {number} number */
+export function grouped(number) {
+  return number.toLocaleString("en-US");
+}
+
+/** @param {number} number @param {string} noun @param {string} [many] */
+export function count(number, noun, many) {
+  return `${grouped(number)} ${number === 1 ? noun : many ?? `${noun}s`}`;
+}
+
+/** @param {number} number */
+export function short(number) {
+  if (number < 1000) return String(number);
+  return number < 1e6 ? `${(number / 1e3).toFixed(1)}k` : `${(number / 1e6).toFixed(1)}M`;
+}
+
+/** @param {{ calls: number, read: number | null, written: number | null, unmeasured: number }} usage */
+export function tokens(usage) {
+  if (!usage.calls) return "";
+  if (usage.read === null && usage.written === null) return "tokens unknown";
+  const over = usage.unmeasured ? "at least " : "";
+  return `${over}${short(usage.read ?? 0)} in, ${short(usage.written ?? 0)} out`;
+}
+
+/** @param {number | null | undefined} seconds Unix time */
+export function moment(seconds) {
+  if (!seconds) return "";
+  const at = new Date(seconds * 1000);
+  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+/** Rounded down: 100% is all of it. @param {number} share */
+export function percent(share) {
+  if (share >= 1) return "100%";
+  return share >= 0.01 || share < 0.001 ? `${Math.floor(share * 100)}%` : `${Math.floor(share * 1000) / 10}%`;
+}
+
+/** The time between two moments; of what goes on, so far. @param {number | null} from @param {number | null} to */
+export function took(from, to) {
+  return from === null || to === null ? "" : duration(Math.max(0, to - from));
+}
+
+export const now = () => Date.now() / 1000;
+
+/** @param {number} number */
+export const turnName = (number) => (number ? `turn ${number}` : "first look");

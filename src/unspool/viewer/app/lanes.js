@@ -1,0 +1,99 @@
+// Which bars stand on which line of the timeline. Pure.
+
+/** @typedef {{ kind: string, from: number, to: number, state: string, name: string, place: import("./route.js").Place }} Bar */
+/** @typedef {{ label: string, depth: number, height: number, bars: Bar[] }} Lane */
+/** @typedef {Record<string, any>} Told */
+
+const NODE = 22;
+const CALL = 9;
+
+/**
+ * The lines: for each node one of its turns, then as many as its sub-calls need side by side, then its children.
+ * @param {import("./run.js").Run} run
+ * @param {number} until the end of what has not ended
+ * @returns {Lane[]}
+ */
+export function lanes(run, until) {
+  /** @type {Map<string, Told[]>} */
+  const calls = new Map();
+  for (const call of run.calls.values()) {
+    const of = calls.get(call.node);
+    if (of) of.push(call);
+    else calls.set(call.node, [call]);
+  }
+  /** @type {Lane[]} */
+  const found = [];
+  const add = (/** @type {Told} */ node, /** @type {number} */ depth) => {
+    found.push({ label: node.parent === null && !node.id.includes("@") ? "root" : node.id, depth, height: NODE, bars: turnBars(node, until) });
+    for (const bars of packed((calls.get(node.id) ?? []).map((call) => callBar(call, until)))) {
+      found.push({ label: "", depth, height: CALL, bars });
+    }
+    for (const child of run.below.get(node.id) ?? []) add(child, depth + 1);
+  };
+  for (const root of run.below.get("") ?? []) add(root, 0);
+  return found;
+}
+
+/** @param {Told} node @param {number} until @returns {Bar[]} */
+function turnBars(node, until) {
+  const bars = [];
+  for (const turn of node.turns) {
+    const place = { page: "turn", node: node.id, turn: turn.number };
+    if (turn.number && turn.started !== null) {
+      const cell = turn.cells[0]?.[1] ?? null;
+      const to = turn.replied ? Math.min(cell ?? Infinity, turn.started + (turn.seconds ?? 0)) : until;
+      bars.push({ kind: "model", from: turn.started, to, state: turn.replied ? "ok" : "going on", name: `model, turn ${turn.number} of node ${node.id}`, place });
+    }
+    for (const [number, from, to, outcome] of turn.cells) {
+      bars.push({ kind: "cell", from, to: to ?? until, state: outcome ?? "going on", name: `cell ${number}, turn ${turn.number} of node ${node.id}`, place });
+    }
+  }
+  return bars;
+}
+
+/** @param {Told} call @param {number} until @returns {Bar} */
+function callBar(call, until) {
+  return { kind: "call", from: call.started, to: call.ended ?? until, state: call.state, name: `sub-call ${call.id}: ${call.prompt}`, place: { page: "call", call: call.id } };
+}
+
+/** Bars on as few lines as keep them apart. @param {Bar[]} bars @returns {Bar[][]} */
+export function packed(bars) {
+  /** @type {{ end: number, bars: Bar[] }[]} the line that is free first at the top */
+  const heap = [];
+  /** @type {Bar[][]} */
+  const found = [];
+  for (const bar of bars.sort((a, b) => a.from - b.from)) {
+    if (heap.length && heap[0].end <= bar.from) {
+      heap[0].bars.push(bar);
+      heap[0].end = bar.to;
+      sink(heap);
+    } else {
+      const line = { end: bar.to, bars: [bar] };
+      found.push(line.bars);
+      heap.push(line);
+      rise(heap);
+    }
+  }
+  return found;
+}
+
+/** @param {{ end: number }[]} heap */
+function rise(heap) {
+  for (let at = heap.length - 1; at > 0; ) {
+    const up = (at - 1) >> 1;
+    if (heap[up].end <= heap[at].end) return;
+    [heap[up], heap[at]] = [heap[at], heap[up]];
+    at = up;
+  }
+}
+
+/** @param {{ end: number }[]} heap */
+function sink(heap) {
+  for (let at = 0; ; ) {
+    let least = at;
+    for (const below of [2 * at + 1, 2 * at + 2]) if (below < heap.length && heap[below].end < heap[least].end) least = below;
+    if (least === at) return;
+    [heap[least], heap[at]] = [heap[at], heap[least]];
+    at = least;
+  }
+}

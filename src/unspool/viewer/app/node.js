@@ -1,0 +1,86 @@
+// A node: what it was asked, how it stands, what it took, its turns.
+
+import { el, fill, keyed } from "./el.js";
+import { count, money, now, tokens, took, turnName } from "./format.js";
+import { longText } from "./longtext.js";
+import { mark } from "./marks.js";
+import { toNode, toTurn } from "./route.js";
+import { trouble } from "./source.js";
+
+/** @typedef {import("./run.js").Run} Run */
+/** @typedef {import("./run.js").Told} Told */
+
+/** @param {Run} run @param {Told} node */
+export function nodeFacts(run, node) {
+  const until = node.ended ?? (run.told?.going ? now() : run.told?.last ?? null);
+  return [took(node.started, until), money(node.cost), tokens(node.usage)].filter(Boolean);
+}
+
+/** What it was asked and what it answered. @param {Run} run @param {Told} node */
+export function nodeBrief(run, node) {
+  const texts = el("div");
+  const box = el(
+    "div",
+    { class: "brief" },
+    el("p", { class: "facts" }, mark(node.status), nodeFacts(run, node).map((fact) => el("span", null, fact))),
+    node.status && node.status !== "answered" ? el("p", { class: "bad" }, node.reason) : null,
+    texts,
+  );
+  run.ask(`nodes/${encodeURIComponent(node.id)}`).then(
+    (told) =>
+      fill(
+        texts,
+        el("h4", null, "Question"),
+        longText(run.id, told.query, { label: `Question of node ${node.id}` }),
+        told.answer
+          ? el("div", { class: "answer" }, el("h4", null, told.draft ? `A draft: ${told.draft}` : "Answer"), longText(run.id, told.answer, { kind: "final", label: `Answer of node ${node.id}` }))
+          : null,
+      ),
+    (error) => fill(texts, trouble(error)),
+  );
+  return box;
+}
+
+/** @param {Run} run @param {string} id */
+export function nodePage(run, id) {
+  const box = el("section", { "aria-label": `Node ${id}` });
+  const show = () => {
+    const node = run.nodes.get(id);
+    if (!node) return run.told ? fill(box, trouble(new Error(`the run has no node ${id}`))) : undefined;
+    keyed(box, [
+      { key: "title", make: () => el("h2", { tabindex: "-1" }, `Node ${id}`) },
+      { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node) },
+      {
+        key: "turns",
+        sign: node.turns,
+        make: () =>
+          el("div", { class: "part" }, el("h3", null, count(node.turns.length, "turn")), el("ol", { class: "steps" }, node.turns.map((/** @type {Told} */ turn) => el("li", null, el("a", { href: toTurn(run.id, id, turn.number) }, turnName(turn.number)), el("span", { class: "dim" }, turnTold(turn)))))),
+      },
+      {
+        key: "children",
+        sign: (run.below.get(id) ?? []).map((child) => [child.id, child.status]),
+        make: () => {
+          const children = run.below.get(id) ?? [];
+          if (!children.length) return el("div");
+          return el("div", { class: "part" }, el("h3", null, count(children.length, "child", "children")), el("ul", { class: "steps" }, children.slice(0, 500).map((child) => el("li", null, mark(child.status), el("a", { href: toNode(run.id, child.id) }, child.id), el("span", { class: "dim" }, child.query)))));
+        },
+      },
+    ]);
+  };
+  show();
+  run.watch(show, box);
+  return box;
+}
+
+/** What a turn did, in a few words. @param {Told} turn */
+export function turnTold(turn) {
+  const errors = turn.cells.map((/** @type {any[]} */ cell) => cell[4]).filter(Boolean);
+  const told = [
+    !turn.replied ? "no reply yet" : turn.cells.length ? `${count(turn.lines, "line")} of code` : "nothing to run",
+    turn.calls ? count(turn.calls, "sub-call") : "",
+    turn.failed ? `${turn.failed} failed` : "",
+    turn.cells.some((/** @type {any[]} */ cell) => cell[3] === "submitted") ? "submitted" : "",
+    ...errors,
+  ];
+  return told.filter(Boolean).join(", ");
+}

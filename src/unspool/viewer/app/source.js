@@ -1,0 +1,92 @@
+// Where the page has its data from: the server that gave it, or what an exported page carries inside.
+
+import { el } from "./el.js";
+
+const KEY = "unspool-token";
+const inside = document.getElementById("data");
+/** @type {Record<string, any> | null} */
+const carried = inside ? JSON.parse(inside.textContent ?? "{}") : null;
+
+/** Whether this page is a file that needs nothing else. */
+export const isExport = carried !== null;
+
+/** @type {string | null} */
+export const onlyRun = carried ? carried.run : null;
+export const isRedacted = carried ? Boolean(carried.redacted) : false;
+
+/** The token of the address, which is then taken out of it and kept for this server's pages. */
+export function takeToken() {
+  if (carried) return;
+  const found = /^#token=([\w-]+)&?(.*)$/.exec(location.hash);
+  if (!found) return;
+  localStorage.setItem(KEY, found[1]);
+  history.replaceState(null, "", `#${found[2] || "/"}`);
+}
+
+const headers = () => ({ Authorization: `Bearer ${localStorage.getItem(KEY) ?? ""}` });
+
+/** @param {...string | number} parts */
+export function path(...parts) {
+  return parts.map((part) => encodeURIComponent(part)).join("/");
+}
+
+/**
+ * What the server says to a question, such as "runs/ID/map". Rejects with its words where it has no answer.
+ * @param {string} question
+ * @returns {Promise<any>}
+ */
+export async function ask(question) {
+  if (carried) {
+    const known = carried.answers[question];
+    if (known === undefined) throw new Error("this page does not hold that; open the run with unspool view");
+    return known;
+  }
+  let response;
+  try {
+    response = await fetch(`api/${question}`, { headers: headers() });
+  } catch {
+    throw new Error("the viewer cannot be reached: is unspool view still running?");
+  }
+  const told = await response.json().catch(() => ({ error: `the viewer said ${response.status}` }));
+  if (!response.ok) throw new Error(told.error);
+  return told;
+}
+
+/**
+ * Calls `heard` whenever there is something new, until it is stopped. A connection that is lost is made again.
+ * @param {string | null} run
+ * @param {() => void} heard
+ * @param {(up: boolean) => void} connected
+ * @returns {() => void} stops it
+ */
+export function listen(run, heard, connected) {
+  if (carried) return () => {};
+  const stop = new AbortController();
+  const follow = async () => {
+    while (!stop.signal.aborted) {
+      try {
+        const query = run === null ? "" : `?run=${encodeURIComponent(run)}`;
+        const response = await fetch(`api/live${query}`, { headers: headers(), signal: stop.signal });
+        if (response.status === 401 || response.status === 404) return connected(false);
+        const reader = response.body?.getReader();
+        connected(response.ok);
+        while (reader) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          if (value.includes(100)) heard(); // a "d" of "data": all else is a sign of life
+        }
+      } catch {
+        if (stop.signal.aborted) return;
+      }
+      connected(false);
+      await new Promise((go) => setTimeout(go, 1000));
+    }
+  };
+  follow();
+  return () => stop.abort();
+}
+
+/** What is shown where something could not be had. @param {unknown} error */
+export function trouble(error) {
+  return el("p", { class: "trouble", role: "alert" }, error instanceof Error ? error.message : String(error));
+}

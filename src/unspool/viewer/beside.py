@@ -1,0 +1,95 @@
+"""Two runs side by side, as the page is told of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import zip_longest
+
+from ..cli.plain import as_text
+from ..compare import lines, parting
+from ..types import Turn
+from ..words import words
+from .followed import Seen
+from .texts import Texts
+from .told import HEAD, Json, run_told
+
+_SHOWN = 8_000  # characters of an answer or of what a turn said
+
+
+def beside_told(one: Seen, two: Seen) -> Json:
+    """The figures of both, where they part, and their turns side by side."""
+    both = one.root is not None and two.root is not None
+    where = parting(one.root, two.root) if one.root is not None and two.root is not None else None
+    turns = zip_longest(one.root.turns if one.root else (), two.root.turns if two.root else ())
+    return {
+        "runs": [_figures(one), _figures(two)],
+        "same_question": _query(one) == _query(two),
+        "same_input": _same_input(one, two),
+        "same_answer": _answer(one) == _answer(two),
+        "parting": asdict(where) if where is not None else None,
+        "begun": both,
+        "turns": [_turns(first, second) for first, second in turns],
+    }
+
+
+def _figures(seen: Seen) -> Json:
+    kept = (
+        "id",
+        "status",
+        "reason",
+        "going",
+        "started",
+        "last",
+        "seconds",
+        "usage",
+        "cost",
+        "turns",
+        "sub_calls",
+    )
+    told = run_told(seen, Texts(seen))
+    return {
+        **{name: told[name] for name in kept},
+        "query": _query(seen)[:_SHOWN],
+        "answer": _answer(seen)[:_SHOWN],
+        "model": seen.started.model if seen.started else None,
+        "sub_model": seen.started.sub_model if seen.started else None,
+        "draft": seen.ended.draft if seen.ended else None,
+        "failed_calls": told["failed_calls"],
+        "children": len(seen.nodes) - len(seen.roots),
+    }
+
+
+def _query(seen: Seen) -> str:
+    return seen.started.query if seen.started else ""
+
+
+def _answer(seen: Seen) -> str:
+    return as_text(seen.ended.answer) if seen.ended else ""
+
+
+def _same_input(one: Seen, two: Seen) -> bool | None:
+    """None: that is not known."""
+    hashes = [seen.started.context_hash if seen.started else None for seen in (one, two)]
+    return None if None in hashes else hashes[0] == hashes[1]
+
+
+def _turns(one: Turn | None, two: Turn | None) -> Json:
+    codes = ["\n".join(cell.code.strip("\n") for cell in turn.cells) if turn else "" for turn in (one, two)]
+    return {
+        "number": max(turn.number for turn in (one, two) if turn is not None),
+        "there": [one is not None, two is not None],
+        "code": list(lines(*codes)) if any(codes) else [],
+        "words": [words(turn)[:_SHOWN] if turn else "" for turn in (one, two)],
+        "output": [list(_output(turn)) if turn else [] for turn in (one, two)],
+        "calls": [sum(len(cell.sub_calls) for cell in turn.cells) if turn else 0 for turn in (one, two)],
+    }
+
+
+def _output(turn: Turn) -> Iterator[Sequence[str]]:
+    for cell in turn.cells:
+        error = f"{cell.error.type}: {cell.error.message[:HEAD]}" if cell.error else ""
+        yield (
+            cell.outcome or "not ended",
+            "\n".join(t for t in (cell.output.rstrip("\n")[:_SHOWN], error) if t),
+        )

@@ -1,0 +1,335 @@
+"""What the page is told of a run: plain data, made from its events.
+
+Contract: pure. Amounts that are not known are None, never 0. A long text is its beginning, its size and where
+the rest is to be had (:mod:`.texts`). Nothing here is made safe yet: :func:`as_body` does that for all of it.
+
+>>> as_body({"said": "\\x1b[2J <b>", "cost": None})
+b'{"said":"\\\\\\\\x1b[2J <b>","cost":null}'
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from ..past import PastCell
+from ..safe_text import one_line, safe
+from ..types import Branch, CellRun, LedgerLine, Node, SubCall, Turn, Usage, known_sum
+from ..words import words
+from .followed import Seen
+from .texts import Texts
+
+Json = Mapping[str, object]
+HEAD = 100  # characters of a text in a list
+PAGE = 5_000  # calls told at once
+CALL_COLUMNS = (
+    "id", "node", "turn", "cell", "batch", "index", "state", "model", "started", "ended", "seconds",
+    "read", "written", "cost", "retries", "prompt", "reply",
+)  # fmt: skip
+
+
+def as_body(value: object) -> bytes:
+    """JSON in which every text only shows: this is the one way from a journal to a page."""
+    return json.dumps(_safe(value), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _safe(value: object) -> object:
+    if isinstance(value, str):
+        return value if value.isascii() and value.isprintable() else safe(value)
+    if isinstance(value, Mapping):
+        return {safe(str(key)): _safe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):  # of numbers and names, mostly, and thousands of them
+        return [
+            item
+            if item is None
+            or (kind := type(item)) is int
+            or kind is float
+            or (kind is str and item.isascii() and item.isprintable())
+            else _safe(item)
+            for item in value
+        ]
+    return value
+
+
+def run_told(seen: Seen, texts: Texts) -> Json:
+    """The run as a whole, and its nodes with their turns in short."""
+    started, ended = seen.started, seen.ended
+    ledger = ended.ledger if ended else ledger_so_far(seen)
+    usage, cost = _sum(ledger)
+    told: dict[str, object] = {
+        "id": seen.run,
+        "seq": seen.seq,
+        "dropped": seen.dropped,
+        "going": seen.going,
+        "status": ended.status if ended else "running" if seen.going else "interrupted",
+        "reason": ended.reason if ended else "",
+        "started": started.time if started else None,
+        "last": seen.last,
+        "seconds": ended.seconds if ended else None,
+        "usage": _usage(ended.usage if ended else usage),
+        "cost": ended.cost if ended else cost,
+        "ledger": [_line(line) for line in ledger],
+        "turns": max((turn.number for turn in seen.root.turns), default=0) if seen.root else 0,
+        "sub_calls": len(seen.calls),
+        "failed_calls": sum(call.error is not None for call in seen.calls.values()),
+        "nodes": [_node(seen, node) for node in seen.nodes.values()],
+        "branches": [_branch(branch, texts) for branch in seen.branches],
+        "refused": list(_refusals(seen)),
+    }
+    if started is not None:
+        told |= {
+            "query": texts.of("query"),
+            "model": started.model,
+            "sub_model": started.sub_model,
+            "profile": started.profile,
+            "context": texts.of("context"),
+            "sources": started.sources,
+            "settings": {name: value for name, value in started.settings.items() if value is not None},
+        }
+    if ended is not None:
+        told |= {
+            "answer": texts.of("answer") if ended.answer is not None else None,
+            "draft": ended.draft,
+            "notes": ended.notes,
+            "reused": _usage(ended.reused),
+            "reused_cost": ended.reused_cost,
+        }
+    return told
+
+
+def ledger_so_far(seen: Seen) -> Sequence[LedgerLine]:
+    """What was paid for by role and model, of a run that has not ended."""
+    lines: dict[tuple[str, str], LedgerLine] = {}
+
+    def add(line: LedgerLine) -> None:
+        before = lines.get((line.role, line.model))
+        lines[line.role, line.model] = line if before is None else before + line
+
+    for node in seen.nodes.values():
+        for turn in node.turns:
+            if turn.usage.calls:
+                add(LedgerLine("root", turn.model, turn.usage, turn.cost))
+        for call in node.calls():
+            if call.usage.calls and call.cached:
+                add(LedgerLine(call.role, call.model, Usage(), 0.0, call.usage, call.cost))
+            elif call.usage.calls:
+                add(LedgerLine(call.role, call.model, call.usage, call.cost))
+    return tuple(lines.values())
+
+
+def _sum(ledger: Sequence[LedgerLine]) -> tuple[Usage, float | None]:
+    usage, cost = Usage(), known_sum(0.0, 0.0)
+    for line in ledger:
+        usage, cost = usage + line.usage, known_sum(cost, line.cost)
+    return usage, cost
+
+
+def _usage(usage: Usage) -> Json:
+    return {
+        "calls": usage.calls,
+        "read": usage.input_tokens,
+        "written": usage.output_tokens,
+        "cached": usage.cached_tokens,
+        "reasoning": usage.reasoning_tokens,
+        "unmeasured": usage.calls_unmeasured,
+    }
+
+
+def _line(line: LedgerLine) -> Json:
+    return {
+        "role": line.role,
+        "model": line.model,
+        "usage": _usage(line.usage),
+        "cost": line.cost,
+        "reused": line.reused.calls,
+        "reused_cost": line.reused_cost,
+    }
+
+
+def _branch(branch: Branch, texts: Texts) -> Json:
+    return {
+        "node": branch.trace.id,
+        "number": branch.number,
+        "status": branch.status,
+        "agrees": branch.agrees,
+        "draft": branch.draft,
+        "answer": texts.of(f"node/{branch.trace.id}/answer") if branch.answer is not None else None,
+        "cost": branch.cost,
+    }
+
+
+def _refusals(seen: Seen) -> Iterator[Json]:
+    """What was not let through, and why: answers, and calls that no limit had room for."""
+    for node, past in seen.past.nodes.items():
+        for cell in past.cells.values():
+            for refused in cell.refused:
+                yield {"what": "answer", "node": node, "turn": refused.turn, "why": refused.reason}
+    for call in seen.calls.values():
+        if call.error is not None and call.error.kind == "budget":
+            place = {"node": call.node, "turn": call.turn, "call": call.id}
+            yield {"what": "sub-call", **place, "why": call.error.message}
+
+
+def _node(seen: Seen, node: Node) -> Json:
+    usage, cost = node.spent()
+    parent = seen.nodes.get(node.parent) if node.parent else None
+    return {
+        "id": node.id,
+        "parent": node.parent,
+        "depth": node.depth,
+        "turn": next((t.number for t in parent.turns if _asked(t, node)), None) if parent else None,
+        "cell": node.cell,
+        "query": one_line(node.query, HEAD),
+        "status": node.status,
+        "reason": node.reason,
+        "started": node.started,
+        "ended": node.ended,
+        "usage": _usage(usage),
+        "cost": cost,
+        "turns": [_short_turn(turn) for turn in node.turns],
+    }
+
+
+def node_told(seen: Seen, texts: Texts, node: Node) -> Json:
+    """What a node was asked and what it answered."""
+    ended = seen.past.nodes[node.id].ended
+    return {
+        "query": texts.of(f"node/{node.id}/query"),
+        "answer": texts.of(f"node/{node.id}/answer") if node.answer is not None else None,
+        "draft": ended.draft if ended else None,
+    }
+
+
+def _asked(turn: Turn, child: Node) -> bool:
+    return any(cell.number == child.cell for cell in turn.cells)
+
+
+def _short_turn(turn: Turn) -> Json:
+    calls = [call for cell in turn.cells for call in cell.sub_calls]
+    return {
+        "number": turn.number,
+        "started": turn.started,
+        "ended": turn.ended,
+        "seconds": turn.seconds,
+        "replied": turn.text is not None or turn.number == 0,
+        "cost": turn.cost if turn.usage.calls else None,
+        "usage": _usage(turn.usage),
+        "lines": sum(len(cell.code.strip().splitlines()) for cell in turn.cells),
+        "calls": len(calls),
+        "failed": sum(call.error is not None for call in calls),
+        "waiting": sum(call.ended is None for call in calls),
+        "cells": [
+            [cell.number, cell.started, cell.ended, cell.outcome, cell.error.type if cell.error else None]
+            for cell in turn.cells
+        ],
+        "hints": len(turn.hints),
+    }
+
+
+# A turn in full
+
+
+def turn_told(seen: Seen, texts: Texts, node: Node, turn: Turn) -> Json:
+    place = f"turn/{node.id}/{turn.number}"
+    past = seen.past.nodes[node.id]
+    return {
+        "node": node.id,
+        "number": turn.number,
+        "words": texts.of(f"{place}/words") if words(turn) else None,
+        "thinking": texts.of(f"{place}/thinking") if turn.thinking.strip() else None,
+        "finish": turn.finish,
+        "model": turn.model,
+        "usage": _usage(turn.usage),
+        "cost": turn.cost if turn.usage.calls else None,
+        "seconds": turn.seconds,
+        "retries": turn.retries,
+        "shared": (reply := past.replies.get(turn.number)) is not None and reply.shared,
+        "started": turn.started,
+        "ended": turn.ended,
+        "hints": turn.hints,
+        "cells": [_cell(seen, texts, node, cell, past.cells[cell.number]) for cell in turn.cells],
+        "accepted": _accepted(seen, texts, node, turn),
+    }
+
+
+def _accepted(seen: Seen, texts: Texts, node: Node, turn: Turn) -> Json | None:
+    accepted = seen.past.nodes[node.id].accepted
+    if accepted is None or accepted.turn != turn.number:
+        return None
+    return {"value": texts.of(f"node/{node.id}/answer"), "via": accepted.via, "cell": accepted.cell}
+
+
+def _cell(seen: Seen, texts: Texts, node: Node, cell: CellRun, past: PastCell) -> Json:
+    place = f"cell/{node.id}/{cell.number}"
+    return {
+        "number": cell.number,
+        "code": texts.of(f"{place}/code"),
+        "outcome": cell.outcome,
+        "output": texts.of(f"{place}/output") if cell.output.strip() else None,
+        "printed": past.ended.printed if past.ended else None,
+        "omitted": cell.omitted,
+        "error": asdict(cell.error) if cell.error else None,
+        "notes": cell.notes,
+        "seconds": cell.seconds,
+        "own_seconds": cell.own_seconds,
+        "calls": len(cell.sub_calls),
+        "batches": [batch.size for batch in past.batches],
+        "children": [child.id for child in node.children if child.cell == cell.number],
+        "tools": [
+            {"name": tool.ended.name, "error": tool.ended.error}
+            for tool in past.tools
+            if not tool.ended.name.startswith("_")
+        ],
+        "refused": [
+            {"value": texts.of(f"{place}/refused/{number}"), "reason": refused.reason}
+            for number, refused in enumerate(past.refused)
+        ],
+    }
+
+
+# Sub-calls
+
+
+def calls_told(seen: Seen, since: int, most: int = PAGE) -> Json:
+    """The sub-calls that something happened to after an event, as rows; where there are more, the next ask
+    begins at ``seq``."""
+    after = [pair for pair in seen.changes if pair[0] > since]
+    told = after[:most]
+    return {
+        "seq": told[-1][0] if len(told) < len(after) else max(seen.seq, since),
+        "more": len(told) < len(after),
+        "dropped": seen.dropped,
+        "columns": CALL_COLUMNS,
+        "rows": [_row(seen.calls[call]) for _, call in told],
+    }
+
+
+def state_of(call: SubCall) -> str:
+    if call.error is not None:
+        return f"failed: {call.error.kind}"
+    return "going on" if call.ended is None else "cached" if call.cached else "ok"
+
+
+def _row(call: SubCall) -> Sequence[object]:
+    usage = call.usage
+    said = call.error.message if call.error is not None else call.reply or ""
+    return (
+        call.id, call.node, call.turn, call.cell, call.batch, call.index, state_of(call), call.model,
+        call.started, call.ended, call.seconds, usage.input_tokens, usage.output_tokens,
+        call.cost if usage.calls else None, call.retries, one_line(call.prompt, HEAD), one_line(said, HEAD),
+    )  # fmt: skip
+
+
+def call_told(texts: Texts, call: SubCall) -> Json:
+    """One in full."""
+    return {
+        **dict(zip(CALL_COLUMNS, _row(call), strict=True)),
+        "prompt": texts.of(f"call/{call.id}/prompt"),
+        "reply": texts.of(f"call/{call.id}/reply") if call.reply is not None else None,
+        "error": asdict(call.error) if call.error is not None else None,  # it is falsy
+        "finish": call.finish,
+        "usage": _usage(call.usage),
+        "images": call.images,
+        "role": call.role,
+    }

@@ -1,0 +1,245 @@
+"""The page in a real browser: what a person does with it, and that it stays quiet and keeps to itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unspool import RLM
+from unspool.testing import ScriptedModel
+
+from .. import stories
+from .conftest import SECONDS, Kept, Up, Window
+
+pytest.importorskip("playwright.sync_api")
+
+
+def test_the_list_is_searched_and_filtered(window: Window, kept: Kept) -> None:
+    page = window.open()
+    rows = page.locator(".run")
+    rows.nth(len(kept.ids) - 1).wait_for()
+    page.get_by_label("Search in questions, models, ids").fill("SPAM IS IN")
+    page.get_by_text("1 of 5 runs").wait_for()
+    page.locator(".run", has_text="How much spam is in these mails?").wait_for()
+    page.get_by_label("Which runs").select_option("failed")
+    page.get_by_text("0 of 5 runs").wait_for()
+    assert "token" not in page.url
+
+
+def test_a_child_opens_in_place_and_has_an_address(window: Window, kept: Kept) -> None:
+    page = window.open(f"/run/{kept['children']}/node/0/turn/3")
+    page.get_by_text("Child 0.1").click()
+    page.locator(".child-body .turn .code").first.wait_for()
+    assert "context.count('spam')" in page.locator(".child-body").first.inner_text()
+    page.locator(".child a", has_text="link").first.click()
+    page.get_by_role("heading", name="Node 0.1").wait_for()
+    assert page.url.endswith("/node/0.1")
+    page.go_back()
+    page.get_by_role("heading", name="Turn 3").wait_for()
+
+
+def test_a_failed_call_opens_in_place(window: Window, kept: Kept) -> None:
+    page = window.open(f"/run/{kept['children']}/node/0/turn/1")
+    page.locator(".call button", has_text="failed: bad_request").click()
+    page.get_by_text("the server said 400").last.wait_for()
+    page.locator(".opened a", has_text="link").click()
+    page.get_by_role("heading", name="Sub-call 3").wait_for()
+    assert page.locator("pre.error").inner_text() == "the server said 400"
+
+
+def test_code_and_answer_are_told_apart(window: Window, kept: Kept) -> None:
+    page = window.open(f"/run/{kept['children']}/node/0/turn/3")
+    page.locator(".answer").wait_for()
+    code, answer = page.locator(".part.code pre"), page.locator(".answer pre")
+    assert answer.inner_text() == '{"spam": 400}'
+    assert page.locator(".part.code h3").first.inner_text().startswith("Code of cell")
+    assert code.locator(".tok-call, .tok-ours").count() > 1
+    shown = "el => getComputedStyle(el.closest('.part, .answer')).backgroundColor"
+    assert code.evaluate(shown) != answer.evaluate(shown)
+
+
+def test_the_map_shows_text_and_who_read_it(window: Window, kept: Kept) -> None:
+    page = window.open(f"/run/{kept['map']}/map")
+    page.get_by_label("only what was never read").check()
+    first = page.locator(".range button").first
+    assert "never read" in first.inner_text()
+    first.click()
+    page.get_by_text("No model was shown any of it").wait_for()
+    page.get_by_label("only what was never read").uncheck()
+    page.locator(".range button", has_text="by children").first.click()
+    page.locator(".map-detail mark").wait_for()
+    reader = page.locator(".brief-list a").first
+    assert "0.1" in page.locator(".brief-list").inner_text()
+    assert "the mail number" in page.locator(".map-detail mark").inner_text()
+    reader.click()
+    page.locator("#detail h2").wait_for()
+    window.go(f"/run/{kept['map']}/map")
+    page.locator("a", has_text="line 8").click()
+    page.locator(".map-detail mark").wait_for()
+    assert page.locator(".map-detail mark").inner_text() == "0007 the mail number 7 says spam"
+    page.locator(".strip canvas").first.click()
+    page.get_by_text("from line 1").wait_for()
+
+
+def test_an_input_that_was_not_kept_is_told(window: Window, kept: Kept) -> None:
+    page = window.open(f"/run/{kept['forgotten']}/map/0/0/90")
+    page.get_by_text("the run did not keep its input").wait_for()
+
+
+def test_two_runs_are_put_side_by_side(window: Window, kept: Kept) -> None:
+    page = window.open()
+    for name in ("children", "map"):
+        page.get_by_label(f"choose run {kept[name]} to put it beside another").check()
+    page.get_by_role("button", name="Side by side").click()
+    page.get_by_text("They part in turn 1:").wait_for()
+    assert page.locator(".diff .first").count() >= 3
+    assert page.locator(".diff .second").count() >= 3
+    assert page.locator(".pair").first.inner_text().count("Answer") == 2
+
+
+@pytest.mark.parametrize("name", ["hostile", "children", "branches", "map"])
+def test_every_place_is_quiet(window: Window, kept: Kept, name: str) -> None:
+    """Also of a run that is hostile: all its text only shows."""
+    run = kept[name]
+    page = window.open(f"/run/{run}")
+    page.get_by_role("heading", name="Spent, and left").wait_for()
+    places = ["calls", "timeline", "map", "node/0", "node/0/turn/1", "node/0/turn/2"]
+    if name != "branches":
+        places.append("call/1")
+    for place in places:
+        window.go(f"/run/{run}/{place}")
+        page.locator("#detail h2").first.wait_for()
+        page.locator("#detail p, #detail pre, #detail canvas").first.wait_for()
+    if name == "hostile":
+        window.go(f"/run/{run}/node/0/turn/2")
+        page.locator(".answer pre").wait_for()
+        shown = page.locator("#detail").inner_text()
+        assert shown.count("<script>alert(1)</script>") >= 2
+        assert "\\x1b[2J" in shown
+        assert "\x1b" not in shown
+        assert page.locator("#detail script, #detail img, #detail iframe").count() == 0
+    assert page.locator("a[href^=javascript]").count() == 0
+
+
+def test_the_keyboard_goes_everywhere(window: Window, kept: Kept) -> None:
+    page = window.open(f"/run/{kept['children']}")
+    page.locator(".leaf").nth(3).wait_for()
+    page.keyboard.press("t")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "tree"
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("heading", name="Node 0").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("heading", name="Turn 1").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "tree"
+    active = page.locator(".tree").get_attribute("aria-activedescendant")
+    assert page.locator(f"[id='{active}']").get_attribute("aria-selected") == "true"
+    page.keyboard.press("n")
+    page.get_by_role("heading", name="Turn 2").wait_for()
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("heading", name="Node 0").wait_for()
+    page.keyboard.press("ArrowLeft")
+    page.locator(".leaf[aria-expanded=false]").wait_for()
+    page.keyboard.press("4")
+    page.get_by_role("heading", name="Timeline").wait_for()
+    page.locator(".timeline").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".timeline-told a").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Turn 1").wait_for()
+    page.keyboard.press("?")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("3")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+
+
+class Gate:
+    """A model that gives each reply when it is told to."""
+
+    def __init__(self, replies: list[str]) -> None:
+        self._replies = iter(replies)
+        self._open = threading.Semaphore(0)
+
+    def let(self) -> None:
+        self._open.release()
+
+    async def __call__(self, messages: Any) -> str:
+        reply = next(self._replies)
+        await asyncio.to_thread(self._open.acquire, True, SECONDS)
+        return reply
+
+
+@pytest.fixture
+def going(tmp_path: Path) -> Iterator[tuple[Gate, threading.Thread, Path]]:
+    """A run that waits for its replies."""
+    gate = Gate(
+        [
+            stories.py("print('first', llm_query('one'))", "I begin."),
+            stories.py("print('second')", "I go on."),
+            stories.py("submit('the end')", "I am done."),
+        ]
+    )
+    engine = RLM(ScriptedModel(gate), sub_model=ScriptedModel(lambda _: "a reply"), runs=tmp_path)
+    thread = threading.Thread(target=lambda: engine.run("What is it?", "some text"))
+    thread.start()
+    yield gate, thread, tmp_path
+    for _ in range(3):
+        gate.let()
+    thread.join(SECONDS)
+    engine.close()
+
+
+def test_a_live_run_is_followed_to_its_end(
+    browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
+) -> None:
+    gate, thread, runs = going
+    up = make_up(runs)
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), up.url)
+    page = window.open()
+    page.locator(".run", has_text="running").click()
+    page.locator(".run-head .live").wait_for()
+    page.get_by_role("button", name="Follow").click()
+    page.get_by_text("The model has not replied yet.").wait_for()
+    gate.let()
+    page.get_by_role("heading", name="Turn 2").wait_for()
+    page.keyboard.press("p")
+    page.locator(".call button", has_text="a reply").wait_for()
+    gate.let()
+    page.get_by_role("heading", name="Turn 3").wait_for()
+    gate.let()
+    page.get_by_role("heading", name="Answer").wait_for()
+    assert "the end" in page.locator(".answer").inner_text()
+    page.locator(".run-head", has_text="answered").wait_for()
+    thread.join(SECONDS)
+    assert window.is_quiet()
+    context.close()
+
+
+def test_a_run_that_goes_stays_told(
+    browser: Any, make_up: Callable[[Path], Up], tmp_path: Path, capfd: Any
+) -> None:
+    import shutil
+
+    run = stories.with_children(tmp_path)
+    up = make_up(tmp_path)
+    context = browser.new_context()
+    page = Window(context.new_page(), up.url).open(f"/run/{run.id}")
+    page.get_by_role("heading", name="Spent, and left").wait_for()
+    shutil.rmtree(tmp_path / run.id)
+    page.get_by_text("there is no run").first.wait_for()
+    context.close()
+
+
+def test_without_the_token_the_page_says_what_to_do(browser: Any, up: Up) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(up.url)
+    page.get_by_text("open the address that unspool view printed").wait_for()
+    context.close()
