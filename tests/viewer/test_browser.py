@@ -155,6 +155,7 @@ def test_the_keyboard_goes_everywhere(window: Window, kept: Kept) -> None:
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("3")
+    page.get_by_role("heading", name="Sub-calls").wait_for()
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.type") == "search"
 
