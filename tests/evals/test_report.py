@@ -52,7 +52,7 @@ def test_what_one_sample_does_not_know_no_sum_knows() -> None:
     (row,) = rows([record(), record(cost=None, tokens=None, coverage=None)])
     assert (row.cost, row.cost_per_right, row.root_tokens, row.coverage) == (None, None, None, None)
     assert row.sub_tokens == 0
-    page = markdown([record(cost=None, tokens=None, coverage=None)], {}, ["eval"], {})
+    page = markdown(rows([record(cost=None, tokens=None, coverage=None)]), {}, ["eval"], {})
     assert page.count("unknown") == 4
 
 
@@ -78,10 +78,10 @@ def test_a_gain_is_over_the_samples_that_both_were_asked() -> None:
     assert (rlm.gain.value, rlm.gain.count) == (0.5, 2)
     assert -1 <= rlm.gain.low < 0.5 < rlm.gain.high <= 1
     assert direct.gain is None
-    page = markdown(some, {}, ["eval"], {})
+    page = markdown(rows(some), {}, ["eval"], {})
     assert "| over direct |" in page
     assert "| needle | 8k | **0.50** | 0.25 |" in page
-    assert "over direct" not in markdown([record()], {}, ["eval"], {})
+    assert "over direct" not in markdown(rows([record()]), {}, ["eval"], {})
 
 
 def test_what_was_chosen_is_told() -> None:
@@ -90,7 +90,7 @@ def test_what_was_chosen_is_told() -> None:
     ]
     some += [replace(record(), answered_by="rlm")]
     assert [row.chosen for row in rows(some)] == [{}, {"direct": 2, "rlm": 1}]
-    assert "What was chosen:\n\n- 8k auto: 2 × direct; 1 × rlm\n" in markdown(some, {}, ["eval"], {})
+    assert "What was chosen:\n\n- 8k auto: 2 × direct; 1 × rlm\n" in markdown(rows(some), {}, ["eval"], {})
 
 
 def test_rows_come_by_suite_size_and_strategy_and_models_apart() -> None:
@@ -107,12 +107,12 @@ def test_rows_come_by_suite_size_and_strategy_and_models_apart() -> None:
     assert [(r.model, r.size, r.strategy) for r in found[:4]] == [
         ("a", 8_000, "rlm"), ("a", 8_000, "direct"), ("a", 32_000, "rlm"), ("a", 32_000, "direct"),
     ]  # fmt: skip
-    assert "| model |" in markdown(some, {}, ["eval"], {})
+    assert "| model |" in markdown(rows(some), {}, ["eval"], {})
 
 
 def test_the_tables_are_whole_whatever_is_in_them() -> None:
     page = markdown(
-        [record(0.0, status="failed", reason="a | b\nc"), record(strategy="direct")],
+        rows([record(0.0, status="failed", reason="a | b\nc"), record(strategy="direct")]),
         {"usd": 0.5, "seconds": None}, ["unspool eval needle"], {"needle": "plots/needle.svg"},
     )  # fmt: skip
     tables = [part for part in page.split("\n\n") if part.startswith("|")]
@@ -143,11 +143,11 @@ def test_seeds_that_differ_widen_it_more_than_tasks_that_do() -> None:
 
 def test_it_holds_the_truth_about_as_often_as_it_says() -> None:
     chance, held = random.Random(1), 0
-    for _ in range(100):
+    for _ in range(50):
         rates = [min(1.0, max(0.0, chance.gauss(0.6, 0.1))) for _ in range(10)]
         mean = mean_of([[float(chance.random() < rate) for _ in range(6)] for rate in rates])
         held += mean.low <= 0.6 <= mean.high
-    assert held >= 88
+    assert held >= 44
 
 
 def test_equal_scores_are_not_certain() -> None:
@@ -240,7 +240,7 @@ def test_the_report_is_written_beside_what_it_is_made_of(tmp_path: Path) -> None
             write(tmp_path)
         kept.add(record())
         kept.add(record(suite="logs"))
-    page = write(tmp_path)
-    assert (tmp_path / "report.md").read_text("utf-8") == page == write(tmp_path)
+    page, _ = write(tmp_path)
+    assert (tmp_path / "report.md").read_text("utf-8") == page == write(tmp_path)[0]
     assert {path.name for path in (tmp_path / "plots").iterdir()} == {"needle.svg", "logs.svg"}
     ET.parse(tmp_path / "plots" / "logs.svg")

@@ -57,7 +57,8 @@ def report(
     with errors_as_exits():
         from ..evals.pages import write
 
-        Output(sys.stdout).write(safe(write(folder)))
+        page, _ = write(folder)
+        Output(sys.stdout).write(safe(page))
 
 
 @app.command("run")
@@ -245,15 +246,13 @@ def _end(folder: Path, *, stopped: bool, quiet: bool) -> None:
     """The scores on stdout, and where the report is."""
     from ..evals.kept import read_samples
     from ..evals.pages import REPORT, write
-    from ..evals.rows import rows
     from ..evals.sample import size_words
 
-    records = read_samples(folder)
-    if not records and stopped:
+    if stopped and not read_samples(folder):
         return
-    write(folder)
+    _, rows = write(folder)
     out = Output(sys.stdout)
-    for row in rows(records):
+    for row in rows:
         out.line(
             safe(
                 f"{row.suite:<10} {size_words(row.size):>6} {row.strategy:<17} {row.score.words}  {row.model}"

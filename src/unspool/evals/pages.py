@@ -13,13 +13,16 @@ from ..errors import ConfigError
 from .kept import read_samples, read_settings
 from .plot import plot, series_of
 from .report import markdown
-from .rows import rows
+from .rows import Row, rows
 
 REPORT, PLOTS = "report.md", "plots"
 
 
-def write(folder: Path) -> str:
-    """Writes the page and a picture for each suite; returns the page. Raises :class:`ConfigError`."""
+def write(folder: Path) -> tuple[str, list[Row]]:
+    """Writes the page and a picture for each suite; returns the page and what it is made of.
+
+    Raises :class:`ConfigError`.
+    """
     records, (settings, commands) = read_samples(folder), read_settings(folder)
     if not records:
         raise ConfigError(f"{folder} holds no sample yet: unspool eval SUITE --out {folder} asks some")
@@ -28,7 +31,7 @@ def write(folder: Path) -> str:
         f"{PLOTS}/{suite}.svg": plot(suite, series_of([row for row in found if row.suite == suite]))
         for suite in dict.fromkeys(row.suite for row in found)
     }
-    page = markdown(records, settings, commands, {Path(path).stem: path for path in pictures})
+    page = markdown(found, settings, commands, {Path(path).stem: path for path in pictures})
     try:
         (folder / PLOTS).mkdir(exist_ok=True)
         for path, picture in pictures.items():
@@ -36,4 +39,4 @@ def write(folder: Path) -> str:
         (folder / REPORT).write_text(page, "utf-8")
     except OSError as error:
         raise ConfigError(f"the report cannot be written in {folder} ({error.strerror})") from None
-    return page
+    return page, found

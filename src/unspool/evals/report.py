@@ -1,6 +1,6 @@
 """The rows of a measurement as a page of Markdown.
 
-Contract: :func:`markdown` is a pure function of the records; what is not known is said to be unknown.
+Contract: :func:`markdown` is a pure function of the rows; what is not known is said to be unknown.
 
 >>> money(None), money(0.0), money(0.00312), money(1.5)
 ('unknown', '0', '0.0031', '1.50')
@@ -14,29 +14,29 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from ..strategies import names
 from .intervals import Mean
 from .kept import Setting
-from .record import Record
-from .rows import BASE, Row, place_of, rows
+from .rows import BASE, Row, place_of
 from .sample import size_words
 from .suites import SUITES
 
 UNKNOWN = "unknown"
+LEGEND = (
+    "Score: the mean over tasks and seeds, from 0 to 1, with its 95% interval. Tokens, turns, sub-calls and "
+    "cost are a question's mean; right answers are those with a score of 1."
+)
 
 
 def markdown(
-    records: Sequence[Record],
+    found: Sequence[Row],
     settings: Mapping[str, Setting],
     commands: Sequence[str],
     plots: Mapping[str, str],
 ) -> str:
     """The page. ``plots``: the path of the picture of each suite."""
-    found = rows(records)
-    models = sorted({record.asked.models for record in records})
+    models = sorted({row.model for row in found})
     parts = [
         "# Measured with unspool eval",
-        f"{'Models' if len(models) > 1 else 'Model'}: {', '.join(models)}. {len(records):,} samples. "
-        "Score: the mean over tasks and seeds, from 0 to 1, with its 95% interval. Tokens, turns, "
-        "sub-calls and cost "
-        "are a question's mean; right answers are those with a score of 1.",
+        f"{'Models' if len(models) > 1 else 'Model'}: {', '.join(models)}. "
+        f"{sum(row.score.count for row in found):,} samples. {LEGEND}",
         "Set: " + ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None) + ".",
         "The same again:\n\n```\n" + "\n".join(commands) + "\n```",
     ]

@@ -49,17 +49,18 @@ class Plan:
                 raise ConfigError(
                     f"there is no task {task!r} in what is asked: there are {', '.join(sorted(known))}"
                 )
-        for suite in self.suites:
+        for suite in filter(self.tasks_of, self.suites):
             suite.check(min(self.sizes))
 
     def tasks_of(self, suite: Suite) -> tuple[str, ...]:
         return tuple(task for task in suite.tasks if not self.tasks or task in self.tasks)
 
     def groups(self) -> Iterator[tuple[Suite, int, int]]:
-        """Suite, size and seed of what is made at once: small sizes and all seeds of them first."""
-        for size in self.sizes:
-            for suite in self.suites:
-                for seed in range(1, self.seeds + 1):
+        """Suite, size and seed of what is made at once; the first seed of all of them first, so that one that
+        is stopped early says something of everything."""
+        for seed in range(1, self.seeds + 1):
+            for size in self.sizes:
+                for suite in self.suites:
                     if self.tasks_of(suite):
                         yield suite, size, seed
 
