@@ -46,7 +46,7 @@ def test_json_is_one_object_with_the_figures(make_cli: MakeCli) -> None:
     assert done.returncode == 0, done.stderr
     got = json.loads(done.stdout)
     assert list(got) == [
-        "answer", "status", "reason", "run_id", "model", "sub_model", "turns", "sub_calls", "usage", "cost", "seconds",
+        "answer", "status", "reason", "run_id", "model", "sub_model", "strategy", "turns", "sub_calls", "usage", "cost", "seconds",
         "coverage", "citations",
     ]  # fmt: skip
     assert got["answer"] == {"n": [1, 2], "3": [4]}
@@ -428,3 +428,28 @@ def test_a_resumed_run_still_wants_its_type(make_cli: MakeCli) -> None:
     done = cli.run(cli.command("runs", "resume", "last", "--runs", "kept", "--max-turns", "5", "--json"))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["answer"] == 7
+
+
+def test_auto_says_what_it_has_decided_and_why(make_cli: MakeCli) -> None:
+    cli = make_cli(["Answer: five"])
+    done = cli.run(
+        cli.ask("How long is it?", cli.file("a.txt", "hello"), "--strategy", "auto", "--runs", "kept")
+    )
+    assert (done.returncode, done.stdout) == (0, b"five\n"), done.stderr
+    told = done.stderr.decode()
+    assert "strategy: direct (a question that a passage may answer over about" in told
+    shown = cli.run(cli.command("runs", "show", "last", "--runs", "kept")).stdout.decode()
+    assert "strategy: direct (a question that a passage may answer over about" in shown
+
+
+def test_json_names_the_strategy(make_cli: MakeCli) -> None:
+    cli = make_cli(["Answer: five"])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--strategy", "auto", "--json"))
+    assert json.loads(done.stdout)["strategy"] == "direct"
+
+
+def test_an_unknown_strategy_is_wrong_usage(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--strategy", "best"))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"strategy='best': there are 'rlm'" in done.stderr

@@ -82,6 +82,14 @@ async def test_progress_shows_code_or_nothing_where_that_is_asked_for(serve: Sta
     assert choice(hidden.events, "content") == "1"
 
 
+async def test_a_request_may_say_how_it_is_answered(serve: Start) -> None:
+    up = await serve(ScriptedModel(["Answer: five"]))
+    reply = await up.chat(unspool={"strategy": "direct"})
+    assert reply.json["choices"][0]["message"]["content"] == "five"
+    wrong = await up.chat(unspool={"strategy": "best"})
+    assert (wrong.status, wrong.json["error"]["param"]) == (400, "unspool.strategy")
+
+
 async def test_a_draft_is_marked_as_cut_short(serve: Start) -> None:
     up = await serve(ScriptedModel(lambda _: DRAFT))
     reply = await up.chat(unspool={"max_turns": 1})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..events import BranchesDecided, Event, RunEnded, RunResumed, RunStarted
+from ..events import BranchesDecided, Event, RunEnded, RunResumed, RunStarted, StrategyChosen
 from .exits import CODES, FAILED, TERMINATED, errors_as_exits
 from .options import (
     AsObject,
@@ -189,15 +189,23 @@ class Story:
 
     started: RunStarted | None = None
     ended: RunEnded | None = None
+    chosen: StrategyChosen | None = None
     decided: BranchesDecided | None = None
     stopped: signal.Signals | None = None
     reading: CoverageBuilder = field(default_factory=_reader)
+
+    @property
+    def strategy(self) -> str:
+        told = self.started.settings.get("strategy") if self.started else None
+        return self.chosen.strategy if self.chosen else str(told or "rlm")
 
     def add(self, event: Event) -> None:
         self.reading.add(event)
         match event:
             case RunStarted():
                 self.started = event
+            case StrategyChosen():
+                self.chosen = event
             case BranchesDecided():
                 self.decided = event
             case RunEnded() | RunResumed():
@@ -319,6 +327,7 @@ def _object(story: Story, ended: RunEnded) -> dict[str, object]:
         "run_id": ended.run,
         "model": story.started.model if story.started else None,
         "sub_model": story.started.sub_model if story.started else None,
+        "strategy": story.strategy,
         "turns": ended.turns,
         "sub_calls": ended.sub_calls,
         "usage": asdict(ended.usage),

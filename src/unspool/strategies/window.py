@@ -5,9 +5,9 @@ too many (:data:`SAFETY`): a prompt that is too long fails, one that leaves room
 of a model is not known, :data:`ASSUMED` tokens are taken, and a note says so.
 
 >>> round(density("The quick brown fox jumps over the lazy dog. " * 9), 1)
-4.1
+3.3
 >>> round(density("10.0.0.7 - - [2031-05-24 10:11:12] GET /a 200"), 1)
-1.1
+1.2
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .protocol import Given
 ASSUMED = 128_000  # tokens of a window that is not known
 REPLY = 4_096  # tokens kept for a reply that nobody bounds
 LEAST_REPLY = 1_024
-SAFETY = 1.1  # so many times the estimate
+SAFETY = 1.05  # so many times the estimate
 OVERHEAD = 300  # tokens of what stands around a prompt: its template, the marks, the form of the answer
 LEAST = 200  # characters of the input, however small the window is
 MOST = 12_000_000  # characters that a REPL may show at once
@@ -37,19 +37,21 @@ SCALAR = 8  # characters of a number, with what stands around it
 ANY_HOLDS = 8_000  # characters
 SAMPLES, SAMPLE = 20, 2_000  # places of a text that are looked at, and characters at each
 
-_TOKENS = re.compile(r"[A-Za-z]+|\n+|[^\sA-Za-z]|[^\S\n]{2,}")
-_LETTERS = 6  # of a word that are one token, at most
+_TOKENS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[\u0370-\u1fff]+|\n+|[^\sA-Za-z]|[^\S\n]{2,}")
+_LETTERS, _OTHERS = 4, 2  # of a word that are one token, at most: in Latin, and in other alphabets
 
 
 def density(sample: str) -> float:
     """Characters in a token of such text, on the low side."""
     if not sample:
         return 1.0
-    tokens = sum(
-        math.ceil(len(piece) / _LETTERS) if piece[0].isascii() and piece[0].isalpha() else 1
-        for piece in _TOKENS.findall(sample)
-    )
-    return len(sample) / max(1.0, tokens * SAFETY)
+    return len(sample) / max(1.0, sum(map(_tokens, _TOKENS.findall(sample))) * SAFETY)
+
+
+def _tokens(piece: str) -> int:
+    if "a" <= piece[0] <= "z" or "A" <= piece[0] <= "Z":
+        return math.ceil(len(piece) / _LETTERS)
+    return math.ceil(len(piece) / _OTHERS) if "\u0370" <= piece[0] <= "\u1fff" else 1
 
 
 def sample_of(context: object, description: str) -> str:
