@@ -14,7 +14,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -24,6 +24,15 @@ from .types import CellRun, Node, SubCall, Turn
 from .words import words
 
 What = Literal["turn", "words", "cell", "code", "sub-call", "output", "outcome"]
+TOLD: Mapping[What, str] = {
+    "turn": "one of them has a turn more",
+    "words": "the models said something else",
+    "cell": "one of them ran a cell more",
+    "code": "the code is not the same",
+    "sub-call": "the code is the same; a sub-call is not",
+    "output": "the code is the same; what it printed is not",
+    "outcome": "the code and its output are the same; how it ended is not",
+}
 _MOST_LINES = 2_000  # of code that is compared line by line
 Sign = Literal[" ", "-", "+"]
 

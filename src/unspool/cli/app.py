@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from . import ask, doctor, evals, export, llm, mapping, mcp, models, resume, runs, serve, show, viewer, watch
+from . import (
+    ask,
+    diff,
+    doctor,
+    evals,
+    export,
+    llm,
+    mapping,
+    mcp,
+    models,
+    resume,
+    runs,
+    serve,
+    show,
+    viewer,
+    watch,
+)
 from .terminal import Output
 
 app = typer.Typer(
@@ -28,9 +44,12 @@ app.command("llm")(llm.llm)
 app.command("map")(mapping.map_)
 app.command("doctor")(doctor.doctor)
 runs.app.command("show")(show.show)
+runs.app.command("diff")(diff.diff)
 runs.app.command("export")(export.export)
 runs.app.command("resume")(resume.resume)
-app.add_typer(runs.app, name="runs", help="List, show, export, resume, remove the runs that are kept.")
+app.add_typer(
+    runs.app, name="runs", help="List, show, compare, export, resume, remove the runs that are kept."
+)
 app.add_typer(
     evals.app, name="eval", help="Ask suites of questions with computed answers, and report the scores."
 )

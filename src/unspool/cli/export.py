@@ -171,10 +171,10 @@ def _markdown(name: str, events: Sequence[Event]) -> str:
 
 
 def _page(name: str, events: Sequence[Event], *, redacted: bool) -> str:
-    from ..trace import folded
-    from .page import page
+    from ..viewer.followed import Seen
+    from ..viewer.page import page
 
-    return page(folded(events), name, redacted=redacted)
+    return page(Seen.of(name, events), redacted=redacted)
 
 
 def _lines(events: Sequence[Event]) -> str:

@@ -18,8 +18,10 @@ from ..types import CellRun, Node, SubCall, Turn
 from ..words import words
 from .paint import painted
 from .plain import as_text
+from .reading import map_lines, reading_lines
 from .report import duration, money, tokens
 from .terminal import safe
+from .timeline import timeline
 from .tree import took, tree
 
 
@@ -65,10 +67,16 @@ def _run(builder: TraceBuilder, run: str) -> Iterator[str]:
             if text:
                 yield f"## {title}\n\n{fenced(text)}"
     yield f"## Context\n\n{fenced(started.context)}"
+    coverage, citations = builder.reading.coverage(), builder.reading.citations()
+    read = [*reading_lines(coverage, citations), *map_lines(coverage)]
+    if read:
+        yield "## What models read of the input\n\n" + fenced("\n".join(read))
     roots = builder.roots()
     rows = (painted(row, colour=False) for root in roots for row in tree(root))
     if roots:
         yield "## Nodes\n\n" + fenced("\n".join(rows))
+    if lines := list(timeline(roots)):
+        yield "## Timeline\n\n" + fenced("\n".join(lines))
     for root in roots:
         for node in root.walk():
             yield from _node(node)

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from ..reading import Citation, Coverage
+from .report import count
 
 MOST_CITED = 20  # lines of citations
 MOST_PARTS = 100  # parts with their unread ranges in an object, and ranges of each
@@ -48,6 +49,20 @@ def _cited(cited: Citation, width: int) -> str:
         start = start if cited.node == "0" else f"child {cited.node}, {start}"
     quote, room = " ".join(cited.quote.split()), max(20, width - len(start) - 2)
     return f'{start}"{quote if len(quote) <= room else quote[: room - 3] + "..."}"'
+
+
+def map_lines(coverage: Coverage) -> Iterator[str]:
+    """The ranges of each part that models were shown, how often, and those that they were not."""
+    for part in coverage.parts[:MOST_PARTS]:
+        name = "" if part.name is None and coverage.parts_in_all == 1 else f"{part.name or part.number}: "
+        ranges = [(start, end, f"read {count(times, 'time')}") for start, end, times in part.read]
+        ranges += [(start, end, "never read") for start, end in part.unread]
+        for start, end, told in sorted(ranges)[:MOST_PARTS]:
+            yield f"{name}{start:,} to {end:,}: {told}"
+        if len(ranges) > MOST_PARTS:
+            yield f"{name}and {len(ranges) - MOST_PARTS:,} ranges more"
+    if coverage.parts_in_all > MOST_PARTS:
+        yield f"and {coverage.parts_in_all - MOST_PARTS:,} parts more"
 
 
 def coverage_object(coverage: Coverage) -> Mapping[str, object]:

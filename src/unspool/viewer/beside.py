@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import zip_longest
 
 from ..cli.plain import as_text
-from ..compare import lines, parting
+from ..compare import TOLD, lines, parting
 from ..types import Turn
 from ..words import words
 from .followed import Seen
@@ -27,7 +27,7 @@ def beside_told(one: Seen, two: Seen) -> Json:
         "same_question": _query(one) == _query(two),
         "same_input": _same_input(one, two),
         "same_answer": _answer(one) == _answer(two),
-        "parting": asdict(where) if where is not None else None,
+        "parting": {**asdict(where), "told": TOLD[where.what]} if where is not None else None,
         "begun": both,
         "turns": [_turns(first, second) for first, second in turns],
     }

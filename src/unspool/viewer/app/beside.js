@@ -9,16 +9,6 @@ import { ask, path, trouble } from "./source.js";
 
 /** @typedef {Record<string, any>} Told */
 
-const WHAT = {
-  turn: "one of them has a turn more",
-  words: "the models said something else",
-  cell: "one of them ran a cell more",
-  code: "the code is not the same",
-  "sub-call": "the code is the same; a sub-call is not",
-  output: "the code is the same; what it printed is not",
-  outcome: "the code and its output are the same; how it ended is not",
-};
-
 /** @param {string} one @param {string} two */
 export function besidePage(one, two) {
   const body = el("div", null, el("p", { class: "dim" }, "…"));
@@ -80,7 +70,7 @@ function parting(told) {
     const call = where.calls?.[at];
     return call ? el("a", { href: toCall(run.id, call) }, `sub-call ${call} of ${at ? "the second" : "the first"}`) : el("a", { href: toTurn(run.id, "0", where.turn) }, `${turnName(where.turn)} of ${at ? "the second" : "the first"}`);
   });
-  return el("p", { class: "part parts" }, el("b", null, `They part in ${turnName(where.turn)}: `), WHAT[/** @type {keyof typeof WHAT} */ (where.what)], ". ", links[0], " · ", links[1]);
+  return el("p", { class: "part parts" }, el("b", null, `They part in ${turnName(where.turn)}: `), where.told, ". ", links[0], " · ", links[1]);
 }
 
 /** @param {Told} told */

@@ -1,0 +1,216 @@
+"""``unspool runs diff``: two runs, where they part, what each cost and answered.
+
+Contract: from the journals alone; the first run is A, the second B. On a terminal of 40 columns and more each
+row but those of the answers fits its width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .exits import errors_as_exits
+from .options import RunsFolder
+from .runs import find_run
+
+if TYPE_CHECKING:
+    from ..compare import Parting
+    from ..trace import TraceBuilder
+    from ..types import CellRun, Node, Turn
+    from .paint import Row
+
+_LABEL = 10  # columns of the names of figures
+_COLUMN = 34  # of one run's figures, where the width is not known
+_MOST_LINES = 60  # of code or output that is shown
+
+First = Annotated[str, typer.Argument(metavar="A", help="As in the list, or its start.", show_default=False)]
+Second = Annotated[str, typer.Argument(metavar="B", help="The other run.", show_default=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    name: str
+    builder: TraceBuilder
+    root: Node | None
+
+    @property
+    def answer(self) -> str:
+        from .plain import as_text
+
+        return as_text(self.builder.ended.answer) if self.builder.ended else ""
+
+
+def diff(first: First, second: Second, runs: RunsFolder = None) -> None:
+    """Put two runs side by side: where they part, what each cost and answered."""
+    with errors_as_exits():
+        from ..journal import Journal
+        from ..trace import folded
+        from .paint import Paper
+
+        journal = Journal(runs)
+        both = []
+        for name in (find_run(journal, first), find_run(journal, second)):
+            builder = folded(journal.read(name))
+            both.append(_Run(name, builder, builder.root()))
+        paper = Paper.stdout()
+        paper.write(_head(both, paper.width))
+        paper.write(_parting(*both))
+        paper.write(_answers(both), whole=True)
+
+
+def _head(both: Sequence[_Run], width: int | None) -> Iterator[Row]:
+    from rich.cells import set_cell_size
+
+    from .paint import BOLD, DIM, part
+    from .terminal import cut
+
+    column = _COLUMN if width is None else max(8, (width - _LABEL) // 2 - 1)
+    yield (part(f"A  {both[0].name}", BOLD),)
+    yield (part(f"B  {both[1].name}", BOLD),)
+    yield (part(_same(both), DIM),)
+    yield ()
+    for name, *values in zip(_NAMES, *map(_figures, "AB", both), strict=True):
+        shown = [set_cell_size(cut(value.replace("\n", " "), column), column) for value in values]
+        yield (part(name.ljust(_LABEL), DIM), part(f"{shown[0]} "), part(shown[1].rstrip()))
+    yield ()
+
+
+_NAMES = (
+    "",
+    "question",
+    "status",
+    "model",
+    "sub-calls",
+    "cost",
+    "tokens",
+    "time",
+    "turns",
+    "calls",
+    "children",
+)
+
+
+def _figures(letter: str, run: _Run) -> tuple[str, ...]:
+    from ..safe_text import one_line
+    from ..trace import total
+    from .report import duration, money
+    from .tree import short_tokens, took
+
+    started, ended, roots = run.builder.started, run.builder.ended, run.builder.roots()
+    nodes = [node for root in roots for node in root.walk()]
+    usage, cost = (ended.usage, ended.cost) if ended else total(roots)
+    calls = [call for node in nodes for call in node.calls()]
+    failed = sum(call.error is not None for call in calls)
+    turns = max((turn.number for turn in run.root.turns), default=0) if run.root else 0
+    return (
+        letter,
+        one_line(started.query) if started else "?",
+        ended.status if ended else "not ended",
+        started.model if started else "?",
+        started.sub_model if started else "?",
+        money(cost),
+        short_tokens(usage) or "none",
+        duration(ended.seconds) if ended else took(started.time if started else None, run.builder.last),
+        f"{turns:,}",
+        f"{len(calls):,}" + (f", {failed:,} failed" if failed else ""),
+        f"{len(nodes) - len(roots):,}",
+    )
+
+
+def _same(both: Sequence[_Run]) -> str:
+    one, two = (run.builder.started for run in both)
+    if one is None or two is None:
+        return "one of them has not begun"
+    told = ["the same question" if one.query == two.query else "not the same question"]
+    if one.context_hash is None or two.context_hash is None:
+        told.append("the input may be another")
+    else:
+        told.append("the same input" if one.context_hash == two.context_hash else "not the same input")
+    told.append("the same answer" if both[0].answer == both[1].answer else "not the same answer")
+    return ", ".join(told)
+
+
+def _parting(one: _Run, two: _Run) -> Iterator[Row]:
+    """Where they part, and how."""
+    from ..compare import TOLD, parting
+    from .paint import BOLD, part
+
+    if one.root is None or two.root is None:
+        return
+    where = parting(one.root, two.root)
+    if where is None:
+        yield (part("they did the same, turn by turn", BOLD),)
+        return
+    name = f"turn {where.turn}" if where.turn else "first look"
+    yield (part(f"they part in {name}", BOLD),)
+    yield (part(TOLD[where.what]),)
+    yield from _how(where, _turn(one.root, where.turn), _turn(two.root, where.turn))
+
+
+def _turn(root: Node, number: int) -> Turn | None:
+    return next((turn for turn in root.turns if turn.number == number), None)
+
+
+def _how(where: Parting, one: Turn | None, two: Turn | None) -> Iterator[Row]:
+    from ..words import words
+
+    if one is None or two is None:
+        return
+    if where.what == "words":
+        yield from _lines(words(one), words(two))
+        return
+    if where.cells is None:
+        return
+    first, second = (
+        next(cell for cell in turn.cells if cell.number == number)
+        for turn, number in zip((one, two), where.cells, strict=True)
+    )
+    if where.what == "code":
+        yield from _lines(first.code, second.code)
+    elif where.what == "output":
+        yield from _lines(first.output, second.output)
+    elif where.what == "outcome":
+        yield from _lines(first.outcome or "not ended", second.outcome or "not ended")
+    elif where.calls is not None:
+        yield from _calls(where.calls, first, second)
+
+
+def _calls(ids: tuple[int | None, int | None], one: CellRun, two: CellRun) -> Iterator[Row]:
+    from .paint import BOLD, part
+    from .turns import calls
+
+    for letter, number, cell in zip("AB", ids, (one, two), strict=True):
+        yield (part(letter, BOLD), part("" if number is not None else "  has no such sub-call"))
+        yield from calls(call for call in cell.sub_calls if call.id == number)
+
+
+def _lines(one: str, two: str) -> Iterator[Row]:
+    """What both have, and what one of them has."""
+    from ..compare import lines
+    from .paint import DIM, GREEN, PLAIN, RED, part
+
+    styles = {" ": PLAIN, "-": RED, "+": GREEN}
+    signs = {" ": "    ", "-": "  A ", "+": "  B "}
+    found = list(lines(one, two))
+    for sign, text in found[:_MOST_LINES]:
+        yield (part(signs[sign], styles[sign]), part(text, styles[sign]))
+    if len(found) > _MOST_LINES:
+        yield (part(f"  and {len(found) - _MOST_LINES:,} lines more", DIM),)
+
+
+def _answers(both: Sequence[_Run]) -> Iterator[Row]:
+    from .paint import BOLD, DIM, block, part
+
+    for letter, run in zip("AB", both, strict=True):
+        ended = run.builder.ended
+        draft = ended is not None and ended.draft is not None
+        yield ()
+        yield (part(f"{'draft' if draft else 'answer'} of {letter}", BOLD),)
+        if run.answer:
+            yield from block(run.answer)
+        else:
+            why = ended.reason if ended is not None and ended.reason else "none"
+            yield (part(f"  {why}", DIM),)

@@ -1,0 +1,125 @@
+"""``unspool runs diff``: where two runs part, in the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from unspool import RLM
+from unspool.cli.app import app
+from unspool.compare import Parting, parting
+from unspool.testing import ScriptedModel
+from unspool.types import CellRun, Node, SubCall, Turn
+
+from .. import stories
+from .conftest import MakeCli
+from .test_cli_live import on_terminal
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def run(runs: Path, replies: Sequence[str], subs: Sequence[str] = ()) -> str:
+    return RLM(ScriptedModel(replies), sub_model=ScriptedModel(subs), runs=runs).run("How many?", "a text").id
+
+
+def diff(capsys: pytest.CaptureFixture[str], runs: Path, one: str, two: str) -> tuple[int, str, str]:
+    code = app(["runs", "diff", one, two, "--runs", str(runs)], standalone_mode=False)
+    out, err = capsys.readouterr()
+    return code or 0, out, err
+
+
+LOOK = stories.py("print(len(context))")
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "told"),
+    [
+        ([LOOK, stories.py("submit(1)")], [LOOK, stories.py("submit(1)")], "they did the same, turn by turn"),
+        (
+            [LOOK, stories.py("submit(1)")],
+            [LOOK, stories.py("submit(2)")],
+            "they part in turn 2\nthe code is not the same\n  A submit(1)\n  B submit(2)\n",
+        ),
+        (
+            [stories.py("print(1)", "I count."), stories.py("submit(1)")],
+            [stories.py("print(1)", "I guess."), stories.py("submit(1)")],
+            "they part in turn 1\nthe models said something else\n  A I count.\n  B I guess.\n",
+        ),
+        (
+            [LOOK, LOOK, stories.py("submit(1)")],
+            [LOOK, stories.py("submit(1)")],
+            "they part in turn 2\nthe code is not the same\n",
+        ),
+    ],
+    ids=["same", "code", "words", "longer"],
+)
+def test_where_they_part(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, one: list[str], two: list[str], told: str
+) -> None:
+    code, out, err = diff(capsys, tmp_path, run(tmp_path, one), run(tmp_path, two))
+    assert (code, err) == (0, "")
+    assert told in out
+    assert "the same question, the same input, " in out
+
+
+def test_a_sub_call_is_told_where_the_code_is_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    replies = [stories.py("said = [llm_query('a'), llm_query('b')]\nprint(said)\nsubmit(said[1])")]
+    one, two = (run(tmp_path, replies, ["x", reply]) for reply in ("yes", "no"))
+    out = diff(capsys, tmp_path, one, two)[1]
+    assert "they part in turn 1\nthe code is the same; a sub-call is not\n" in out
+    assert re.search(r"A\n2  node 0.*\n   → b\n   ← yes\nB\n2  node 0.*\n   → b\n   ← no\n", out)
+    assert out.endswith("\nanswer of A\n  yes\n\nanswer of B\n  no\n")
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_rows_fit_a_terminal(make_cli: MakeCli, tmp_path: Path, columns: int) -> None:
+    one, two = stories.with_children(tmp_path / "kept"), stories.hostile(tmp_path / "kept")
+    cli = make_cli(["unused"])
+    code, sent = on_terminal(
+        cli, cli.command("runs", "diff", one.id, two.id, "--runs", "kept"), columns=columns
+    )
+    assert code == 0
+    rows = ESCAPES.sub("", sent).replace("\r\n", "\n").split("\nanswer of A")[0].split("\n")
+    assert max(map(cell_len, rows)) <= columns
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "".join(rows))
+    figures = {row.split()[0]: row.split()[1:] for row in rows if row.strip()}
+    assert figures["status"] == ["answered", "answered"]
+    assert figures["children"] == ["2", "0"]
+    assert figures["cost"] == ["$0.0053", "$0"]
+
+
+def test_what_is_not_there_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    name = run(tmp_path, [stories.py("print(1)\nsubmit(1)")])
+    assert diff(capsys, tmp_path, name, "nothing")[0] == 1
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "events.jsonl").write_bytes(b"")
+    code, out, _ = diff(capsys, tmp_path, name, "empty")
+    assert code == 0
+    assert "one of them has not begun" in out
+
+
+def call(number: int, index: int, prompt: str) -> SubCall:
+    return SubCall(number, "0", 1, 1, 1, index, "sub", "m", prompt, reply="ok")
+
+
+def test_items_of_a_batch_begin_in_any_order() -> None:
+    one, two = (
+        Node("0", None, 0, "?", "", turns=(Turn(1, text="", cells=(CellRun(1, "x", sub_calls=calls),)),))
+        for calls in ((call(1, 0, "a"), call(2, 1, "b")), (call(1, 1, "b"), call(2, 0, "a")))
+    )
+    assert parting(one, two) is None
+    other = Node(
+        "0",
+        None,
+        0,
+        "?",
+        "",
+        turns=(Turn(1, text="", cells=(CellRun(1, "x", sub_calls=(call(1, 0, "a"),)),)),),
+    )
+    assert parting(one, other) == Parting(1, "sub-call", (1, 1), (2, None))
