@@ -24,10 +24,11 @@ from .contexts.grants import Grants
 from .contexts.identity import context_hash
 from .contexts.looking import looked
 from .contexts.sources import sources_in
-from .coverage import UNKNOWN, Ground, Shown, Stretch, with_stretches
 from .errors import ConfigError, ContextError, HostCallError
+from .ground import Ground
 from .images import Image
 from .past import PastCell
+from .ranges import UNKNOWN, Shown, Stretch, with_stretches
 from .reach import dataframes
 from .sandbox.protocol import HostCall
 from .schema import Schema

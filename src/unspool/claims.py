@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .coverage import Spans, unread
+from .ground import Ground
+from .ranges import Spans, unread
 from .reach.short_lines import LEAST
+from .reading import Range
 
 # Words of questions whose answer depends on everything.
 ABOUT_ALL = re.compile(
@@ -24,7 +26,7 @@ ABOUT_ALL = re.compile(
 )
 # Code that goes through the whole input by itself, or picks from it what it asks models about.
 COMPUTES = re.compile(
-    r"\bre\.\w+\(|\bgrep\(|\bCounter\(|\bcontext\.(?:count|find|index)\(|\bif\b[^\n]*(?:\bin\b|[<>=(])"
+    r"\bre\.\w+\(|\bgrep\(|\.find(?:iter|all)\(|\bCounter\(|\bcontext\.(?:count|find|index)\(|\bif\b[^\n]*(?:\bin\b|[<>=(])"
 )
 AT_LEAST = 0.25  # of the input that sub-calls went over: less is a choice, not an attempt at all of it
 MOST_TOLD = 5  # ranges
@@ -35,27 +37,30 @@ def is_about_all(query: str) -> bool:
 
 
 def unread_notice(
-    query: str, codes: Sequence[str], sizes: Sequence[int], calls: Spans, prints: Spans
+    query: str, codes: Sequence[str], ground: Ground, calls: Spans, prints: Spans
 ) -> str | None:
     """What to say before an answer is taken."""
-    whole = sum(sizes)
-    if not whole or not is_about_all(query) or any(COMPUTES.search(code) for code in codes):
+    sizes, whole = ground.sizes, ground.size
+    if not whole or sizes is None or not is_about_all(query) or any(COMPUTES.search(code) for code in codes):
         return None
     if not AT_LEAST <= calls.size() / whole < 1:
         return None
     every = Spans()
-    gaps: list[tuple[int, int, int]] = []
-    for spans in (calls, prints):
-        for part in spans.parts():
-            every.add((part, start, end) for start, end in spans.union(part))
-    for part, size in enumerate(sizes):
-        gaps += [(part, a, b) for a, b in unread(every.union(part), size) if b - a >= min(LEAST, size)]
+    every.join(calls)
+    every.join(prints)
+    gaps = [
+        (part, start, end)
+        for part, size in enumerate(sizes)
+        if size is not None and part not in ground.no_text
+        for start, end in unread(every.union(part), size)
+        if end - start >= min(LEAST, size)
+    ]
     missed = sum(end - start for _, start, end in gaps)
     if missed * 200 < whole:  # half a percent: separators, headings
         return None
     return (
         f"{_percent(missed / whole)} of the input was never read by a sub-call or printed: "
-        f"{_ranges(gaps, len(sizes))}. Read the rest, or submit again if it does not matter"
+        f"{_ranges(gaps, ground)}. Read the rest, or submit again if it does not matter"
     )
 
 
@@ -63,11 +68,19 @@ def _percent(share: float) -> str:
     return "under 1%" if share < 0.01 else f"{share:.0%}"
 
 
-def _ranges(gaps: Sequence[tuple[int, int, int]], parts: int) -> str:
+def _ranges(gaps: Sequence[Range], ground: Ground) -> str:
     largest = sorted(sorted(gaps, key=lambda gap: gap[1] - gap[2])[:MOST_TOLD])
-    named = [
-        f"context[{start}:{end}]" if parts == 1 else f"item {part} [{start}:{end}]"
-        for part, start, end in largest
-    ]
     more = len(gaps) - len(largest)
-    return ", ".join(named) + (f" and {more:,} more" if more else "")
+    return ", ".join(_named(gap, ground) for gap in largest) + (f" and {more:,} more" if more else "")
+
+
+def _named(gap: Range, ground: Ground) -> str:
+    """A gap as a model can reach it."""
+    part, start, end = gap
+    assert ground.sizes is not None
+    if not ground.in_bytes:
+        return f"context[{start}:{end}]" if len(ground.sizes) == 1 else f"item {part} [{start}:{end}]"
+    name = ground.names[part] if part < len(ground.names) else f"file {part}"
+    if not start and end == ground.sizes[part]:
+        return f"all of {name}"
+    return f"bytes {start:,} to {end:,} of {name}"

@@ -86,15 +86,19 @@ class NodeStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextMeasured(Event):
-    """How large the context of a node is, where it is text: what ranges are shares of."""
+    """How large the context of a node is, where it is text: what ranges are shares of. The last one counts:
+    of packed files the size is known only once they were read."""
 
     kind: ClassVar[str] = "context.measured"
     node: str
-    size: int  # characters
+    size: int | None  # characters, or bytes; None: not known yet
     parts: int
     names: tuple[str, ...] = ()  # of the first parts, in a mapping
-    sizes: tuple[int, ...] = ()  # of the first thousand parts
+    sizes: tuple[int | None, ...] = ()  # of the first thousand parts
     shown: tuple[Range, ...] = ()  # what the description shows of it
+    in_bytes: bool = False  # the ranges are of bytes: it is in files
+    no_text: tuple[int, ...] = ()  # parts that cannot be read as text, and do not count
+    why: str = ""  # nothing of it can be traced, and why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,8 +69,7 @@ async def run_node(scope: Scope, task: Task, make: Callable[..., NodeLoop] | Non
             stretches=task.stretches,
         )
     )
-    if (measured := node.api.ground.measured(task.node)) is not None:
-        scope.log.emit(measured)
+    node.api.measured()
     try:
         outcome = await node.run()
     except asyncio.CancelledError:
@@ -280,6 +279,7 @@ class NodeLoop:
                 result, notes = past.result, past.result.notes
             (read,) = self.api.ground.read(result.ranges, 1)
             self.api.prints.add(read.ranges or ())
+            self.api.measured()
             self.scope.log.emit(
                 ev.CellEnded(
                     node=self.task.node,

@@ -12,11 +12,11 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .coverage import UNKNOWN, Shown, together
 from .errors import HostCallError
 from .fitting import fit
 from .models.protocol import Message
 from .packs import Size, packed, prompt, replies, schema_for
+from .ranges import UNKNOWN, Shown, together
 from .schema import Schema
 from .sub_prompts import Prompt, Result, choice_of
 from .types import FailedCall, FailureKind

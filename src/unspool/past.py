@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import events as ev
 from .sandbox.protocol import CellResult
@@ -103,7 +103,7 @@ class PastNode:
     replies: dict[int, ev.ModelReplied] = field(default_factory=dict)
     cells: dict[int, PastCell] = field(default_factory=dict)
     hints: list[tuple[int, str]] = field(default_factory=list)
-    measured: bool = False
+    measured: list[ev.ContextMeasured] = field(default_factory=list)
     cut: bool = True  # it has more to do than to come to the same end
 
 
@@ -138,7 +138,7 @@ class PastRun:
                     number = int(event.node.rpartition(".")[2])
                     self._born[event.parent] = max(self._born.get(event.parent, 0), number)
             case ev.ContextMeasured():
-                self.nodes[event.node].measured = True
+                self.nodes[event.node].measured.append(replace(event, seq=0, time=0.0))
             case ev.CallEnded():
                 self._calls[event.call].ended = event
             case ev.Diverged():

@@ -15,9 +15,10 @@ from .citations import Citations
 from .claims import unread_notice
 from .contexts.grants import OPEN, Grants
 from .contexts.identity import context_hash
-from .coverage import Ground, Spans
 from .errors import HostCallError
 from .event_lines import is_exact
+from .ground import Ground
+from .ranges import Spans
 from .request_key import SIZE
 from .sandbox.protocol import HostCall, HostReply
 from .scope import Place, Scope, Task
@@ -59,6 +60,11 @@ class ReplApi:
     def failures(self) -> tuple[int, Sequence[FailedCall]]:
         """How many sub-calls were made, and what became of those that failed."""
         return self._subs.made, self._subs.failed
+
+    def measured(self) -> None:
+        """Tells how large the context is, where that is known and new."""
+        if (told := self.ground.measured(self._task.node)) is not None:
+            self._scope.log.emit(told)
 
     def cell_began(self, number: int, code: str) -> None:
         self.place.cell = number
@@ -123,9 +129,9 @@ class ReplApi:
 
     def _unread_notice(self) -> str | None:
         """What of the input was not read, where that matters and is known."""
-        if self.ground.sizes is None or self._subs.unsure or self._children.made:
+        if self._subs.unsure or self._children.made:
             return None
-        return unread_notice(self._task.query, self.codes, self.ground.sizes, self._subs.read, self.prints)
+        return unread_notice(self._task.query, self.codes, self.ground, self._subs.read, self.prints)
 
     def skip(self, past: PastCell) -> None:
         """A cell that is not run again, as its variables are gone: what it did counts all the same."""

@@ -164,7 +164,7 @@ class Replay:
             case ev.NodeStarted():
                 return event.node in self._past.nodes
             case ev.ContextMeasured():
-                return event.node in self._past.nodes and self._past.nodes[event.node].measured
+                return event.node in self._past.nodes and event in self._past.nodes[event.node].measured
             case ev.TurnStarted() | ev.Hinted() | ev.NodeEnded() | ev.AnswerAccepted():
                 node = self._past.nodes.get(event.node)
                 return node is not None and _node_knows(node, event)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from .answers import AnswerType
 from .budget import Budget, Meter
 from .cache import ReplyCache
-from .coverage import Stretch
 from .errors import JournalError, ModelError
 from .event_log import EventLog
 from .events import ModelDelta
@@ -23,6 +22,7 @@ from .models.calls import Caller
 from .models.protocol import Delta, ModelRequest, OnDelta
 from .models.settings import ModelSettings
 from .prompts import Profile
+from .ranges import Stretch
 from .reading import Range
 from .sandbox.protocol import Repl, Sandbox
 from .tools import Toolbox

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from . import events as ev
 from .budget import OverBudget
-from .coverage import UNKNOWN, Ground, Shown, Spans
 from .errors import HostCallError, JournalError, ModelError
+from .ground import Ground
 from .known import Call, Known
 from .labels import FEWEST, Labels, best, calibrated, surest
 from .mapping import Work, settle, size_of
@@ -23,6 +23,7 @@ from .models.calls import Caller
 from .models.protocol import Message, ModelReply, ModelRequest
 from .packs import Size, comfortable
 from .purse import Purse
+from .ranges import UNKNOWN, Shown, Spans
 from .replay import said_again
 from .request_key import request_key
 from .sandbox.protocol import HostCall

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .coverage import UNKNOWN, Shown
 from .errors import HostCallError
 from .images import Image
 from .labels import Scores
 from .models.protocol import Message
+from .ranges import UNKNOWN, Shown
 from .schema import Schema
 from .types import FailedCall
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from unspool import RLM, Run
 from unspool.claims import is_about_all
-from unspool.coverage import Ground, Spans, unread
 from unspool.events import CallStarted, CellEnded, ContextMeasured, Event
+from unspool.ground import Ground
 from unspool.models.protocol import Message
 from unspool.prompts import Profile, get_profile
+from unspool.ranges import Spans, unread
 from unspool.testing import MemoryStore, ScriptedModel
 from unspool.trace import run_from_events
 

@@ -1,7 +1,7 @@
 """A look at what is in files, before a run begins: in a sandbox of its own, for the host never reads them.
 
-Contract: :func:`looked` gives the context with its sources of the kind that their content has, and the
-description of it. What cannot be read as what it is raises :class:`ContextError`, naming the file and what to
+Contract: :func:`looked` gives the context with its sources of the kind that their content has and with their
+parts, and the description of it. What cannot be read as what it is raises :class:`ContextError`, naming the file and what to
 do, before a model is asked. A context without sources is described as it is, and a sandbox that cannot be had
 is no matter of the look: the description then tells names and sizes, and the run will say what is wrong.
 """
@@ -9,14 +9,16 @@ is no matter of the look: the description then tells names and sizes, and the ru
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import cast
 
 from ..errors import ContextError, HostCallError, SandboxError
 from ..sandbox.protocol import HostCall, HostReply, ReplSpec, Sandbox
 from . import describe
 from .grants import OPEN, Grants
+from .parts import Parts, numbered, parts_looked
 from .several import Contexts
-from .sources import Source, with_kind
+from .sources import Source, looked_at
 
 LOOKED = "_unspool_looked"
 SECONDS = 60.0
@@ -33,6 +35,34 @@ except (ValueError, OSError, MemoryError, ImportError) as error:
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was seen of one source. ``parts`` None: its names say it."""
+
+    kind: str
+    description: str
+    parts: Parts | None
+
+    @classmethod
+    def of(cls, said: object) -> _Look | None:
+        """``None`` where it makes no sense: what comes out of a sandbox is checked."""
+        if type(said) is not tuple or len(said) != 3:
+            return None
+        kind, description, parts = said
+        if type(kind) is not str or type(description) is not str:
+            return None
+        if parts is None:
+            return cls(kind, description, None)
+        if type(parts) is not tuple or len(parts) != 3:
+            return None
+        checked = parts_looked(*parts)
+        return None if checked is None else cls(kind, description, checked)
+
+    def not_shown(self) -> _Look:
+        """Its description is left out."""
+        return self if self.parts is None else replace(self, parts=replace(self.parts, shown=()))
+
+
 async def looked(context: object, sandbox: Sandbox, *, head: int, tail: int) -> tuple[object, str]:
     """See the module docstring."""
     sources = _labelled(context)
@@ -44,18 +74,24 @@ async def looked(context: object, sandbox: Sandbox, *, head: int, tail: int) -> 
     found = await _look(context, sources, sandbox, head, tail)
     if found is None:
         return context, describe(context, head=head, tail=tail)
-    kinds = {label: kind for label, (kind, _) in zip(sources, found, strict=True)}
     if isinstance(context, Source):
-        return with_kind(context, found[0][0]), found[0][1]
+        return looked_at(context, found[0].kind, found[0].parts), found[0].description
     assert isinstance(context, Mapping)
     named = isinstance(context, Contexts)
-    kept: Mapping[object, object] = {
-        key: with_kind(value, kinds[label]) if (label := _label(key, named)) in kinds else value
-        for key, value in context.items()
+    by_label = {
+        label: each if place < MOST_SHOWN else each.not_shown()
+        for place, (label, each) in enumerate(zip(sources, found, strict=True))
     }
+
+    def seen(key: object, value: object) -> object:
+        look = by_label.get(_label(key, named)) if isinstance(value, Source) else None
+        return value if look is None else looked_at(cast(Source, value), look.kind, look.parts)
+
+    kept: Mapping[object, object] = {key: seen(key, value) for key, value in context.items()}
     if named:
         kept = cast("Mapping[object, object]", Contexts(cast("Mapping[str, object]", kept)))
-    shown = [text for _, text in found[:MOST_SHOWN]]
+    kept = cast("Mapping[object, object]", numbered(kept))
+    shown = [each.description for each in found[:MOST_SHOWN]]
     return kept, "\n\n".join([describe(kept, head=head, tail=tail), *shown])
 
 
@@ -75,7 +111,7 @@ def _labelled(context: object) -> dict[str, Source]:
 
 async def _look(
     context: object, sources: Mapping[str, Source], sandbox: Sandbox, head: int, tail: int
-) -> list[tuple[str, str]] | None:
+) -> list[_Look] | None:
     grants = Grants(context)
     said: list[tuple[object, object]] = []
 
@@ -100,17 +136,10 @@ async def _look(
     found, wrong = said[0] if said else (None, None)
     if wrong is not None:
         raise ContextError(str(wrong)[:2_000])
-    if result.outcome != "ok" or not _are_pairs(found, len(sources)):
+    looks = [_Look.of(each) for each in found] if isinstance(found, list) else []
+    whole = [look for look in looks if look is not None]
+    if result.outcome != "ok" or not len(whole) == len(looks) == len(sources):
         name = next(iter(sources.values())).name
         why = result.error.message if result.error else "; ".join(result.notes) or result.outcome
         raise ContextError(f"{name} could not be looked at: {why}")
-    return found  # type: ignore[return-value]
-
-
-def _are_pairs(found: object, count: int) -> bool:
-    """What comes out of a sandbox is checked: (kind, description) of each source."""
-    return (
-        isinstance(found, list)
-        and len(found) == count
-        and all(type(pair) is tuple and [type(part) for part in pair] == [str, str] for pair in found)
-    )
+    return whole

@@ -25,18 +25,20 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from .. import reach
 from ..errors import ContextError
+from ..reach.sizes import ARCHIVES, PACKED
 from ..reach.sniff import kind_by_name
 from .folders import Found, find_files, find_glob
 from .image import image_at, with_images
 
+if TYPE_CHECKING:
+    from .parts import Parts
+
 Kind = Literal["text", "parquet", "xlsx", "sqlite", "traces", "archive", "folder"]
 
-_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
-_PACKED = (".gz", ".zst", ".bz2", ".xz")
 _MAGIC = "*?["
 
 
@@ -65,8 +67,12 @@ class Source:
     stop: int = -1
     line: int = 1
     id: str = field(default="", compare=False)
+    parts: Parts | None = field(default=None, compare=False)  # what a look in the sandbox has found
+    first: int = field(default=0, compare=False)  # the number of its first part, for coverage
 
     def __post_init__(self) -> None:
+        if self.id:  # of a copy
+            return
         told = repr((self.kind, self.root, self.entries, self.start, self.stop))
         object.__setattr__(
             self, "id", hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
@@ -77,10 +83,10 @@ class Source:
         """Bytes of all its files."""
         return sum(entry.size for entry in self.entries)
 
-    def plain(self) -> tuple[str, str, str, list[tuple[str, int]], int, int, int, str]:
+    def plain(self) -> tuple[str, str, str, list[tuple[str, int]], int, int, int, str, int]:
         """What the sandbox is told of it: no path of the host's but names below the root."""
         entries = [(entry.path, entry.size) for entry in self.entries]
-        return self.kind, self.id, self.name, entries, self.start, self.stop, self.line, self.note
+        return self.kind, self.id, self.name, entries, self.start, self.stop, self.line, self.note, self.first
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """On its way into a sandbox it becomes what stands for it there; see ``_parcel.open_parcel``."""
@@ -150,7 +156,7 @@ def source_of(path: Path, folder: str = "") -> Source:
 
 
 def _kind(path: str) -> Kind:
-    if path.lower().endswith(_ARCHIVES):
+    if path.lower().endswith(ARCHIVES):
         return "archive"
     kind = kind_by_name(path)
     return kind if kind in ("parquet", "xlsx", "sqlite", "traces") else "text"  # type: ignore[return-value]
@@ -158,7 +164,7 @@ def _kind(path: str) -> Kind:
 
 def is_text_name(path: str) -> bool:
     """Whether a file is text that is not packed, by its name."""
-    return _kind(path) == "text" and not path.lower().endswith(_PACKED)
+    return _kind(path) == "text" and not path.lower().endswith(PACKED)
 
 
 def _many(name: str, found: Found) -> Source:
@@ -186,9 +192,10 @@ def _end(source: Source) -> int:
     return source.size if source.stop < 0 else source.stop
 
 
-def with_kind(source: Source, kind: str) -> Source:
-    """The same with the kind that its content has."""
-    return source if kind == source.kind or kind not in Kind.__args__ else replace(source, kind=kind)  # type: ignore[attr-defined,arg-type]
+def looked_at(source: Source, kind: str, parts: Parts | None) -> Source:
+    """The same with what a look has found: the kind that its content has, and its parts."""
+    known = kind if kind in get_args(Kind) else source.kind
+    return replace(source, kind=known, parts=parts)  # type: ignore[arg-type]
 
 
 def names_of(context: object) -> tuple[str, ...]:

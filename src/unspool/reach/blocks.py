@@ -22,6 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
 
+from .handed import HANDED
 from .octets import Octets
 
 BLOCK = 1 << 20  # bytes
@@ -56,7 +57,7 @@ class Recent:
 
 
 _RECENT = Recent()
-_numbers = itertools.count()
+_keys = itertools.count()
 
 
 def encoding_of(head: bytes) -> tuple[str, int]:
@@ -89,9 +90,11 @@ class Blocks:
         *,
         size: int = BLOCK,
         part: tuple[Octets, int, int] | None = None,
+        number: int | None = None,
     ) -> None:
-        """``part``: of a larger text, the whole, where ``octets`` begin in it, and that line's number."""
-        self.octets = octets
+        """``part``: of a larger text, the whole, where ``octets`` begin in it, and that line's number.
+        ``number``: which part of the context it is, if any."""
+        self.octets, self.number = octets, number
         self._size = max(4, size)
         self._whole, self.offset, line = part or (octets, 0, 1)
         self._before = line - 1
@@ -100,7 +103,7 @@ class Blocks:
         self._chars = array("Q")
         self._lines = array("Q")  # newlines before it
         self.complete = False
-        self._number = next(_numbers)
+        self._key = next(_keys)
         self._lock = threading.RLock()
 
     # Encoding
@@ -117,6 +120,7 @@ class Blocks:
         elif self.encoding == known:
             self._mark = mark
         self._wide = self.encoding.startswith("utf-16")
+        self._unsized = self.octets.size is None
         for each, first in ((self._starts, self._mark), (self._chars, 0), (self._lines, 0)):
             each.append(first)
 
@@ -165,21 +169,28 @@ class Blocks:
             if more:
                 data = data[: self._cut(data)]
             if not data:
-                self.complete = True
+                self._end()
                 return False
             number = len(self._starts) - 1
             if not self._wide and data.isascii():
                 chars, lines = len(data), data.count(b"\n")
-                _RECENT.keep((self._number, number), data)
+                _RECENT.keep((self._key, number), data)
             else:
                 text = self.decode(data)
                 chars, lines = len(text), text.count("\n")
-                _RECENT.keep((self._number, number), text)
+                _RECENT.keep((self._key, number), text)
             self._starts.append(start + len(data))
             self._chars.append(self._chars[-1] + chars)
             self._lines.append(self._lines[-1] + lines)
-            self.complete = not more
+            if not more:
+                self._end()
             return True
+
+    def _end(self) -> None:
+        """All of it was read."""
+        self.complete = True
+        if self._unsized:
+            HANDED.measured(self.number, self._starts[-1])
 
     def until(self, char: int) -> None:
         """Makes the index at least up to this character, if there are so many."""
@@ -208,12 +219,12 @@ class Blocks:
         return self._starts[block + 1] - self._starts[block] == self._chars[block + 1] - self._chars[block]
 
     def text(self, block: int) -> str:
-        known = _RECENT.get((self._number, block))
+        known = _RECENT.get((self._key, block))
         if isinstance(known, str):
             return known
         start = self._starts[block]
         text = self.decode(known or self.octets.read(start, self._starts[block + 1] - start))
-        _RECENT.keep((self._number, block), text)
+        _RECENT.keep((self._key, block), text)
         return text
 
     def _block_of_char(self, char: int) -> int:
@@ -248,12 +259,29 @@ class Blocks:
 
     def take(self, start: int, stop: int) -> str:
         """The text from one character to another."""
+        return self._take(start, stop)[0]
+
+    def _take(self, start: int, stop: int) -> tuple[str, int, int]:
         if stop <= start:
-            return ""
+            return "", 0, 0
         first, last = self.byte(start), self.byte(stop)
         if last <= first:
-            return ""
-        return self.decode(self.octets.read(first, last - first))
+            return "", 0, 0
+        return self.decode(self.octets.read(first, last - first)), first, last
+
+    def give(self, start: int, stop: int) -> str:
+        """The same, for code."""
+        text, first, last = self._take(start, stop)
+        HANDED.piece(self, first, last, text)
+        return text
+
+    def give_tail(self, count: int) -> str:
+        """The last characters, for code."""
+        text = self.tail(count)
+        if self.number is not None:
+            size = self._starts[-1] if self.complete else self.octets.size or 0
+            HANDED.piece(self, size - len(self.encode(text)), size, text)
+        return text
 
     def tail(self, count: int) -> str:
         """The last characters, at most so many; where the size is known, what is before is not read."""
@@ -266,10 +294,10 @@ class Blocks:
         if self._wide:
             start -= (start - self._mark) % 2
         data = self.octets.read(start, size - start)
-        text = self.decode(data[self._skip(data) :] if start > self._mark else data)
+        text = self.decode(data[self.skip(data) :] if start > self._mark else data)
         return text[-count:] if count else ""
 
-    def _skip(self, data: bytes) -> int:
+    def skip(self, data: bytes) -> int:
         """Bytes at the start that end a character which began before."""
         if self._wide:
             high = data[1:2] if self.encoding.endswith("le") else data[:1]

@@ -26,7 +26,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from .archives import members
 from .blocks import Blocks
 from .desk import AT_ONCE, DESK
+from .handed import HANDED
 from .octets import File, Octets, measure
+from .sizes import NO_TEXT
 from .sniff import Plain, Unreadable, kind_by_name
 from .text import LazyText, sized
 
@@ -63,8 +65,11 @@ class Files(Mapping[str, object]):
         archive: Octets | None = None,
         loaded: Mapping[str, Octets] | None = None,
         note: str = "",
+        first: int | None = None,
     ) -> None:
+        """``first``: the number of its first file among the parts of the context; None: it is no part of it."""
         self.name, self.note = name, note
+        self.number, self._order = first, dict[str, int]()
         self._source, self._archive = source, archive
         self._numbers = {path: number for number, (path, _) in enumerate(entries)}
         self._sizes = dict(entries)
@@ -97,8 +102,17 @@ class Files(Mapping[str, object]):
             octets = self._octets(path)
             entry = (self._source, self._numbers[path]) if path in self._numbers else None
             made = of_kind(kind_by_name(path), path, octets)
-            self._made[path] = made or LazyText(Blocks(Plain(octets, _HINT)), path, entry=entry)
+            blocks = Blocks(Plain(octets, _HINT), number=self._number(path))
+            self._made[path] = made or LazyText(blocks, path, entry=entry)
         return self._made[path]
+
+    def _number(self, path: str) -> int | None:
+        """Which part of the context a file is."""
+        if self.number is None:
+            return None
+        if not self._order:
+            self._order = {each: number for number, each in enumerate(self._all())}
+        return self.number + self._order[path]
 
     def _missing(self, path: object) -> str:
         if not isinstance(path, str):
@@ -155,10 +169,12 @@ class Files(Mapping[str, object]):
             if not self._members:
                 DESK.ahead(self._source, [self._numbers[path] for path in some])
             for path in some:
-                text = LazyText(Blocks(Plain(self._octets(path))), path)
+                number = self._number(path)
+                text = LazyText(Blocks(Plain(self._octets(path)), number=number), path)
                 try:
                     text.encoding  # noqa: B018 (a look at its start)
                 except Unreadable:
+                    HANDED.measured(number, NO_TEXT)
                     continue
                 yield path, text
 

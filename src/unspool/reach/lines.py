@@ -44,7 +44,8 @@ class Lines(Sequence[str]):
             return
         rest: list[str] = []
         held = 0
-        for _, piece in self._text._run(start):
+        for place, piece in self._text._run(start):
+            self._text._passed(place, place + len(piece))
             lines = piece.split("\n")
             if len(lines) == 1:
                 rest.append(piece)
@@ -149,8 +150,8 @@ class Pieces(Sequence[str]):
         return f"<pieces of {self._size:,} characters, made when they are taken>"
 
 
-def shown_line(take: Callable[[int, int], str], start: int, end: int, most: int) -> tuple[str, int]:
-    """The line or lines of a match as they are shown, and where they end.
+def shown_line(take: Callable[[int, int], str], start: int, end: int, most: int) -> tuple[str, int, int]:
+    """The line or lines of a match as they are shown, and where they begin and end.
 
     Of a longer line than ``most``, what is around the match.
     """
@@ -166,4 +167,4 @@ def shown_line(take: Callable[[int, int], str], start: int, end: int, most: int)
         line = f"{line[:most]} … {line[-most:]}"
     if not (cut or start <= most):
         line = "…" + line
-    return line if whole else line + "…", last
+    return line if whole else line + "…", first, last

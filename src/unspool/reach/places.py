@@ -17,7 +17,7 @@ missed. In a larger one, what is shorter than two such substrings is looked for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 
 from .short_lines import LEAST, SHORT_LINE, Piece, ShortLines
@@ -76,15 +76,21 @@ class Places:
                 return
             self._heads.setdefault(self.home[start : start + LEAST], start)
 
-    def find(self, text: str, seconds: float = float("inf"), whole: int = 1) -> tuple[list[Piece], int]:
+    def find(
+        self,
+        text: str,
+        seconds: float = float("inf"),
+        whole: int = 1,
+        regions: Sequence[tuple[int, int]] | None = None,
+    ) -> tuple[list[Piece], int]:
         """The pieces, and how many characters there was no time to look at. ``whole``: characters of the
-        shortest text that counts if all that is new in it is a line."""
+        shortest text that counts if all that is new in it is a line. ``regions``: where to look alone."""
         self._whole = whole
         self._until = perf_counter() + seconds
         pieces: list[Piece] = []
-        todo = [(0, len(text))]
+        todo = list(regions) if regions is not None else [(0, len(text))]
         late = 0
-        piece = self._expected(text)
+        piece = self._expected(text) if todo == [(0, len(text))] else None
         if piece is not None:
             todo = self._around(piece, 0, len(text))
             pieces.append(piece)

@@ -13,6 +13,7 @@ from . import search
 from .lines import shown_line
 
 LONG_LINE = 500  # characters of a line that grep shows
+NEAR = 1 << 16  # characters behind a match in which the next one need not be told
 
 
 class Searched(Sequence[str]):
@@ -27,6 +28,10 @@ class Searched(Sequence[str]):
     @abstractmethod
     def _take(self, start: int, stop: int) -> str:
         """The text between two positions."""
+
+    @abstractmethod
+    def _passed(self, start: int, stop: int, text: str = "") -> None:
+        """Code has got something that stands between these positions; ``text``: how it begins."""
 
     @abstractmethod
     def _tail(self, count: int) -> str:
@@ -107,8 +112,13 @@ class Searched(Sequence[str]):
 
     def finditer(self, pattern: str | re.Pattern[str], flags: int = 0) -> Iterator[search.Found]:
         """As ``re.finditer(pattern, text, flags)``: each with ``start()``, ``end()``, ``group()``, …"""
-        compiled = re.compile(pattern, flags)
-        return search.matches(self._run(), compiled, 0)
+        compiled, known = re.compile(pattern, flags), -1
+        for match in search.matches(self._run(), compiled, 0):
+            start, end = match.span()
+            if end > known:
+                known = end + NEAR
+                self._passed(start, known)
+            yield match
 
     def search(self, pattern: str | re.Pattern[str], flags: int = 0) -> search.Found | None:
         """As ``re.search(pattern, text, flags)``."""
@@ -129,7 +139,8 @@ class Searched(Sequence[str]):
                 continue
             number = self._number(number, counted, at)
             counted = at
-            line, after = shown_line(self._take, at, end, LONG_LINE)
+            line, first, after = shown_line(self._take, at, end, LONG_LINE)
+            self._passed(first, after, line)
             yield number, line
 
     def _number(self, number: int, counted: int, at: int) -> int:

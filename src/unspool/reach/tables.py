@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from .octets import Octets, Raw, measure
+from .sizes import unpacked
 from .sniff import SQLITE, Unreadable
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ def _pandas(name: str) -> object:
 def table_of_text(text: LazyText, options: Mapping[str, object]) -> object:
     """A DataFrame of .csv, .tsv or .jsonl."""
     pandas = cast("_Pandas", _pandas(text.name))
-    name = text.name.lower()
-    for packed in (".gz", ".zst", ".bz2", ".xz"):
-        name = name.removesuffix(packed)
+    name = unpacked(text.name)
     file = text.open()
     if name.endswith((".jsonl", ".ndjson")):
         return pandas.read_json(file, **{"lines": True, **options})

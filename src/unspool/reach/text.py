@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from typing import Literal, NoReturn, overload
 
 from .blocks import Blocks, checked_encoding
+from .handed import HANDED, watched
 from .lines import Lines, Pieces
 from .octets import Octets, Part, Raw
 from .searched import Searched
@@ -89,15 +90,30 @@ class LazyText(Searched):
 
     def encoded(self, encoding: str) -> LazyText:
         """The same bytes read in another encoding: latin-1, cp1252, …"""
-        blocks = Blocks(self._octets(), checked_encoding(encoding))
-        return LazyText(blocks, self._name)
+        whole = not self._start and self._stop is None
+        number = self._blocks.number if whole else None
+        return LazyText(Blocks(self._octets(), checked_encoding(encoding), number=number), self._name)
 
-    def _octets(self) -> Octets:
-        """The bytes of this text."""
+    def _octets(self, *, traced: bool = False) -> Octets:
+        """The bytes of this text; ``traced``: for something else than a text to read."""
+        octets = watched(self._blocks) if traced else self._blocks.octets
         if not self._start and self._stop is None:
-            return self._blocks.octets
+            return octets
         stop = None if self._stop is None else self._blocks.byte(self._stop)
-        return Part(self._blocks.octets, self._blocks.byte(self._start), stop)
+        return Part(octets, self._blocks.byte(self._start), stop)
+
+    @property
+    def number(self) -> int | None:
+        """Which part of the context it is, or is a part of."""
+        return self._blocks.number
+
+    def byte(self, position: int) -> int:
+        """Where a character begins in the bytes of the file."""
+        return self._blocks.byte(self._start + position)
+
+    def as_bytes(self, text: str) -> bytes:
+        """A piece of it as it stands in the file."""
+        return self._blocks.encode(text)
 
     def is_small(self) -> bool:
         """Whether all of it may be had as one ``str``. Never reads more than that."""
@@ -126,7 +142,7 @@ class LazyText(Searched):
             if len(tail) < -at:
                 raise IndexError("string index out of range")
             return tail[0]
-        found = self._take(at, at + 1)
+        found = self._take(at, at + 1)  # a character alone is not traced
         if not found:
             raise IndexError("string index out of range")
         return found
@@ -142,7 +158,7 @@ class LazyText(Searched):
             return self._text()[key]
         start = 0 if start is None else start.__index__()
         if start < 0 and (stop is None or stop.__index__() < 0) and -start <= SMALL and self._stop is None:
-            tail = self._tail(-start)  # the end of a large file, without a pass over it
+            tail = self._give_tail(-start)  # the end of a large file, without a pass over it
             return tail if stop is None else tail[: max(0, len(tail) + stop.__index__())]
         if start >= 0 and stop is None and self._is_large_after(start):
             return LazyText(self._blocks, self._name, self._start + start, self._stop, self._entry)
@@ -161,11 +177,11 @@ class LazyText(Searched):
     def _part(self, start: int, stop: int) -> object:
         """From ``start`` to ``stop``, neither negative."""
         if stop - start <= SMALL:
-            return self._take(start, stop)
+            return self._give(start, stop)
         self._blocks.until(self._start + start + SMALL + 1)
         most = len(self) if self._blocks.complete or self._stop is not None else None
         if most is not None and min(stop, most) - start <= SMALL:
-            return self._take(start, stop)
+            return self._give(start, stop)
         self._blocks.until(self._start + stop)
         stop = min(self._start + stop, self._blocks.char(self._blocks.byte(self._start + stop)))
         if self._stop is not None:
@@ -173,11 +189,22 @@ class LazyText(Searched):
         return LazyText(self._blocks, self._name, self._start + start, stop, self._entry)
 
     def _take(self, start: int, stop: int) -> str:
-        """The one place where a text of it is made for somebody who asked for a part by position."""
+        """The text between two positions, for what searches in it."""
+        return self._blocks.take(self._start + start, self._end_of(stop))
+
+    def _give(self, start: int, stop: int) -> str:
+        """The one place where a text of it is made for code that asked for a part by position."""
+        return self._blocks.give(self._start + start, self._end_of(stop))
+
+    def _passed(self, start: int, stop: int, text: str = "") -> None:
+        blocks = self._blocks
+        if blocks.number is not None:
+            HANDED.piece(blocks, blocks.byte(self._start + start), blocks.byte(self._end_of(stop)), text)
+
+    def _end_of(self, stop: int) -> int:
+        """A position as one of the blocks', inside the part."""
         stop += self._start
-        if self._stop is not None:
-            stop = min(stop, self._stop)
-        return self._blocks.take(self._start + start, stop)
+        return stop if self._stop is None else min(stop, self._stop)
 
     def _tail(self, count: int) -> str:
         if self._stop is not None:
@@ -186,8 +213,13 @@ class LazyText(Searched):
             return self._take(max(0, len(self) - count), len(self))
         return self._blocks.tail(count)
 
+    def _give_tail(self, count: int) -> str:
+        if self._stop is not None or self._start:
+            return self._give(max(0, len(self) - count), len(self))
+        return self._blocks.give_tail(count)
+
     def _text(self) -> str:
-        return self._take(0, len(self))
+        return self._give(0, len(self))
 
     # As text
 
@@ -305,7 +337,7 @@ class LazyText(Searched):
                 f"line {number:,} has {span[1] - span[0]:,} characters, too many for one str: "
                 f"slice it, context[{span[0]}:{span[0] + 1000}]"
             )
-        return self._take(*span).removesuffix("\r")
+        return self._give(*span).removesuffix("\r")
 
     def line_span(self, number: int) -> tuple[int, int] | None:
         """Where a line begins and ends, its newline left out; ``None`` where there is no such line."""
@@ -354,13 +386,13 @@ class LazyText(Searched):
 
     def open(self, mode: str = "r", newline: str | None = "") -> io.IOBase:
         """A file object, of text (``"r"``) or bytes (``"rb"``), for what reads one: csv, json, pandas."""
-        octets = self._octets()
+        octets, whole = self._octets(traced=True), not self._start and self._stop is None
         if mode == "rb":
             return io.BufferedReader(Raw(octets), 1 << 18)
         if mode != "r":
             raise ValueError(f"mode {mode!r}: a context is read-only, use 'r' or 'rb'")
         self._blocks.until(0)
-        mark = self._blocks.mark if octets is self._blocks.octets else 0
+        mark = self._blocks.mark if whole else 0
         return io.TextIOWrapper(
             io.BufferedReader(Raw(Part(octets, mark, None)), 1 << 18),
             encoding=self._blocks.encoding,

@@ -8,6 +8,7 @@ is asked.
 from __future__ import annotations
 
 import codecs
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 from .blocks import Blocks
 from .files import Files, of_kind
 from .octets import File, Octets, Packed, Part, packing
+from .sizes import size_told, unpacked
 from .sniff import HEAD, Plain, Unreadable, is_traces, kind_of, not_text
 from .text import SMALL, LazyText, sized
 from .traces import Traces
@@ -24,10 +26,17 @@ if TYPE_CHECKING:
 
 GLANCE = 8 << 20  # bytes of traces that a description is made of
 
-Plain_ = tuple[str, str, str, Sequence[tuple[str, int]], int, int, int, str]
-"""kind, source, name, (path, size) of its files, first and last byte, number of the first line, a note."""
+Plain_ = tuple[str, str, str, Sequence[tuple[str, int]], int, int, int, str, int]
+"""kind, source, name, (path, size) of its files, first and last byte, number of the first line, a note, the
+number of its first part."""
+
+Looked = tuple[str, str, tuple[list[int | None] | None, list[str], list[tuple[int, int]]] | None]
+"""kind, description, and of a text or an archive the sizes of its parts (``reach/sizes.py``; None: not
+listed), their names, and the bytes that the description shows of a text."""
 
 LARGE_ARCHIVE = 200 << 20  # bytes of a tar: to list it takes a pass over all of it
+MOST_NAMED = 1_000  # parts of an archive
+SMALL_PACKED = 1 << 20  # bytes of a packed file that is read to its end at once, to know how large it is
 LARGE_DATABASE = 256 << 20  # bytes: it has to be copied first
 _HOW = {
     ".json": "json.loads(str(context)) parses it, json.load(context.open()) where it is large",
@@ -52,26 +61,24 @@ def make(
     stop: int = -1,
     line: int = 1,
     note: str = "",
+    first: int = 0,
 ) -> object:
     """What stands for a source in the REPL."""
     if kind == "folder":
-        return Files(name, source, entries, note=note)
+        return Files(name, source, entries, note=note, first=first)
     octets = File(source, 0, entries[0][1], name)
     if kind == "archive":
-        return Files(name, archive=octets, note=note)
+        return Files(name, archive=octets, note=note, first=first)
     if kind == "traces" and not start and stop < 0:
         return Traces(name, octets, (source, 0))
     if (made := of_kind(kind, name, octets)) is not None and kind != "traces":
         return made
-    return _text(octets, name, (source, 0), start, stop, line)
-
-
-def _text(octets: Octets, name: str, entry: tuple[str, int], start: int, stop: int, line: int) -> LazyText:
     plain: Octets = Plain(octets)
-    if not start and stop < 0:
-        return LazyText(Blocks(plain), name, entry=entry)
-    part = Part(plain, start, None if stop < 0 else stop)
-    return LazyText(Blocks(part, part=(plain, start, line)), name, entry=entry)
+    blocks = Blocks(plain, number=first)
+    if start or stop >= 0:
+        part = Part(plain, start, None if stop < 0 else stop)
+        blocks = Blocks(part, part=(plain, start, line), number=first)
+    return LazyText(blocks, name, entry=(source, 0))
 
 
 def content_kind(octets: Octets, kind: str) -> str:
@@ -96,9 +103,9 @@ def content_kind(octets: Octets, kind: str) -> str:
     return "traces" if found == "text" and is_traces(head) else found
 
 
-def look(plain: Plain_, label: str, head: int, tail: int) -> tuple[str, str]:
-    """The kind that it has, and the description of ``label`` (``context``, or an entry of it)."""
-    kind, source, name, entries, start, stop, line, note = plain
+def look(plain: Plain_, label: str, head: int, tail: int) -> Looked:
+    """What there is, as ``label`` (``context``, or an entry of it)."""
+    kind, source, name, entries, start, stop, line, note, _ = plain
     if kind != "folder":
         kind = content_kind(File(source, 0, entries[0][1], name), kind)
     value = make(kind, source, name, entries, start, stop, line, note)
@@ -106,18 +113,36 @@ def look(plain: Plain_, label: str, head: int, tail: int) -> tuple[str, str]:
 
     if isinstance(value, Files):
         slow = kind == "archive" and entries[0][1] > LARGE_ARCHIVE and not name.lower().endswith(".zip")
-        return kind, _describe_files(value, label, head + tail, listed=not slow)
+        told = _describe_files(value, label, head + tail, listed=not slow)
+        if kind == "folder":
+            return kind, told, None
+        sizes = None if slow else {path: size_told(path, value.size(path)) for path in value}
+        named = list(itertools.islice(sizes or (), MOST_NAMED))
+        return kind, told, (None if sizes is None else list(sizes.values()), named, [])
     if isinstance(value, Traces):
-        return kind, _describe_traces(value, label, head + tail)
+        return kind, _describe_traces(value, label, head + tail), None
     if isinstance(value, LazyTable):
-        return kind, _describe_table(value, label, head + tail)
+        return kind, _describe_table(value, label, head + tail), None
     if isinstance(value, Database):
-        return kind, _describe_database(value, label, head + tail, read=entries[0][1] <= LARGE_DATABASE)
-    text = _describe_text(cast(LazyText, value), label, head, tail)
-    if start or stop >= 0:
-        whole = f", the text of {name}"
-        text = text.replace(whole, f", a part of the text of {name} (from line {line:,} on)", 1)
-    return kind, text
+        told = _describe_database(value, label, head + tail, read=entries[0][1] <= LARGE_DATABASE)
+        return kind, told, None
+    text = cast(LazyText, value)
+    part = f"a part of the text of {name} (from line {line:,} on)" if start or stop >= 0 else ""
+    told = _describe_text(text, label, head, tail, part or f"the text of {name}")
+    if text.size is None and entries[0][1] <= SMALL_PACKED:
+        text.is_small()  # reads to the end, where that is not far
+    return kind, told, ([text.size], [name], _shown_of(text, head, tail))
+
+
+def _shown_of(text: LazyText, head: int, tail: int) -> list[tuple[int, int]]:
+    """The bytes that the description shows, see :func:`_describe_text`."""
+    first, size = text[: head + tail + 1], text.size
+    if len(first) <= head + tail:
+        return [(0, text.byte(len(first)))]
+    shown = [(0, text.byte(head))]
+    if size is not None and tail:
+        shown.append((size - len(text.as_bytes(text[-tail:])), size))
+    return [row for row in shown if row[0] < row[1]]
 
 
 def _quoted(text: str) -> str:
@@ -125,11 +150,11 @@ def _quoted(text: str) -> str:
     return f"<data>\n{shown.rstrip(chr(10))}\n</data>"
 
 
-def _describe_text(text: LazyText, label: str, head: int, tail: int) -> str:
+def _describe_text(text: LazyText, label: str, head: int, tail: int, of: str) -> str:
     first = text[: head + tail + 1]
     if not first:
         raise Unreadable(f"{text.name} is empty: there is nothing to ask about")
-    what = f"`{label}` is a LazyText, the text of {text.name}"
+    what = f"`{label}` is a LazyText, {of}"
     notes = _notes_on(text, first, label)
     if len(first) <= head + tail:
         return (
@@ -156,7 +181,7 @@ def _describe_text(text: LazyText, label: str, head: int, tail: int) -> str:
 
 def _notes_on(text: LazyText, first: str, label: str) -> str:
     notes = ""
-    ending = re.search(r"\.\w+$", re.sub(r"\.(gz|zst|bz2|xz)$", "", text.name.lower()))
+    ending = re.search(r"\.\w+$", unpacked(text.name))
     if ending and ending[0] in _HOW:
         notes += f" {_HOW[ending[0]].replace('context', label)}."
     if "\r\n" in first:
@@ -241,6 +266,6 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"
 
 
-def look_all(plains: Mapping[str, Plain_], head: int, tail: int) -> list[tuple[str, str]]:
-    """Kind and description of each by label. What is wrong with one is raised in words for the user."""
+def look_all(plains: Mapping[str, Plain_], head: int, tail: int) -> list[Looked]:
+    """What there is of each by label. What is wrong with one is raised in words for the user."""
     return [look(plain, label, head, tail) for label, plain in plains.items()]

@@ -2093,7 +2093,7 @@ class Worker:
         repl.calls = Calls(channel, repl.interrupts)
         source = cast(str, repl.calls.receive().values[0])
         if repl.marks is not None:
-            repl.marks.cell_began()
+            repl.marks.cell_began(source)
         ended = repl.run(number, source)
         if os.getpid() != pid:
             os._exit(0)  # a process that the cell has forked came to its end
@@ -2215,6 +2215,8 @@ class Worker:
         screen.cell = 0
         word = screen.last_word()
         output, printed, omitted = screen.take()
+        if self._repl.marks is not None:
+            self._repl.marks.cell_died()
         self._tell(b"T %d" % number)
         self._settle()
         frame = pack(
