@@ -180,7 +180,7 @@ def _told(
         parts_in_all=measured.parts,
         unit="bytes" if measured.in_bytes else "characters",
         why="" if size is not None else
-        f"{unmeasured or 'some'} of the files are packed: how much is in one is known when it was read to its end",
+        f"{unmeasured or 'some'} of the files are packed: their size is known when they were read to the end",
     )  # fmt: skip
 
 

@@ -121,13 +121,14 @@ class Ground:
         ]
 
     def _measure(self, part: int, size: int) -> None:
-        """A REPL says how large a part is of which that was not known, or that it is no text."""
+        """A REPL says how large a part is that it has read to its end, or that it is no text."""
         assert self.sizes is not None
         if self.in_bytes and 0 <= part < len(self.sizes):
             if size == NO_TEXT:
                 self.no_text.add(part)
-            elif self.sizes[part] is None and size >= 0:
+            elif 0 <= size < WHOLE:
                 self.sizes[part] = size
+                self.no_text.discard(part)
 
     def stretches(self, data: object, child: int, count: int) -> tuple[Stretch, ...] | None:
         """Where the context of a child of ``count`` stands in this one."""

@@ -32,8 +32,9 @@ class PartCoverage:
 class Coverage:
     """What models were shown of the input: by prints, by sub-calls, by children. Shares are of 1.
 
-    All is ``None`` where the input is not made of text, the shares where its size is not known. Where ``unplaced`` or ``unknown`` is not 0, the
-    shares are lower bounds. What code read without showing it to a model is not in it.
+    All is ``None`` where the input is not made of text, the shares where its size is not known. Where
+    ``unplaced`` or ``unknown`` is not 0, the shares are lower bounds. What code read without showing it to a
+    model is not in it.
     """
 
     share: float | None = None  # by anything

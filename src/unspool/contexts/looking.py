@@ -1,9 +1,10 @@
 """A look at what is in files, before a run begins: in a sandbox of its own, for the host never reads them.
 
 Contract: :func:`looked` gives the context with its sources of the kind that their content has and with their
-parts, and the description of it. What cannot be read as what it is raises :class:`ContextError`, naming the file and what to
-do, before a model is asked. A context without sources is described as it is, and a sandbox that cannot be had
-is no matter of the look: the description then tells names and sizes, and the run will say what is wrong.
+parts, and the description of it. What cannot be read as what it is raises :class:`ContextError`, naming the
+file and what to do, before a model is asked. A context without sources is described as it is, and a sandbox
+that cannot be had is no matter of the look: the description then tells names and sizes, and the run will say
+what is wrong.
 """
 
 from __future__ import annotations

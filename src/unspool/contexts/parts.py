@@ -70,17 +70,19 @@ def parts_looked(sizes: object, names: object, shown: object) -> Parts | None:
         return None
     if len(sizes) > MOST or len(names) > len(sizes) or not all(type(name) is str for name in names):
         return None
-    if not all(
-        size is None or (type(size) is int and (0 <= size < 1 << 62 or size == NO_TEXT)) for size in sizes
-    ):
-        return None
-    if not all(
-        type(row) is tuple and [*map(type, row)] == [int, int] and 0 <= row[0] < row[1] for row in shown
-    ):
+    if not all(map(_is_size, sizes)) or not all(map(_is_range, shown)):
         return None
     padded = [*names[:MOST_NAMED], *("" for _ in sizes[len(names) :])]
     parts = Parts.of(list(zip(padded, sizes, strict=False)))
     return replace(parts, names=tuple(names[:MOST_NAMED]), shown=tuple((0, *row) for row in shown))
+
+
+def _is_size(size: object) -> bool:
+    return size is None or (type(size) is int and (0 <= size < 1 << 62 or size == NO_TEXT))
+
+
+def _is_range(row: object) -> bool:
+    return type(row) is tuple and [*map(type, row)] == [int, int] and 0 <= row[0] < row[1]
 
 
 def _texts_and_sources(context: object) -> tuple[dict[str, str], dict[str, object]]:

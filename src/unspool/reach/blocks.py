@@ -91,10 +91,11 @@ class Blocks:
         size: int = BLOCK,
         part: tuple[Octets, int, int] | None = None,
         number: int | None = None,
+        told: int | None = None,
     ) -> None:
         """``part``: of a larger text, the whole, where ``octets`` begin in it, and that line's number.
-        ``number``: which part of the context it is, if any."""
-        self.octets, self.number = octets, number
+        ``number``: which part of the context it is, if any; ``told``: the bytes that it has for the host."""
+        self.octets, self.number, self._told = octets, number, told
         self._size = max(4, size)
         self._whole, self.offset, line = part or (octets, 0, 1)
         self._before = line - 1
@@ -120,7 +121,6 @@ class Blocks:
         elif self.encoding == known:
             self._mark = mark
         self._wide = self.encoding.startswith("utf-16")
-        self._unsized = self.octets.size is None
         for each, first in ((self._starts, self._mark), (self._chars, 0), (self._lines, 0)):
             each.append(first)
 
@@ -189,7 +189,7 @@ class Blocks:
     def _end(self) -> None:
         """All of it was read."""
         self.complete = True
-        if self._unsized:
+        if self._starts[-1] != self._told:
             HANDED.measured(self.number, self._starts[-1])
 
     def until(self, char: int) -> None:

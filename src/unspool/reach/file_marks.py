@@ -1,11 +1,12 @@
 """Where texts stand in files: what was handed out to code is met again in what it shows.
 
-Contract: :meth:`FileMarks.find` gives the pieces of a text that stand in the files of the context, as (place in
-the text, characters, part, first byte, the one behind the last), and how many characters there was no time or
-no memory to look for. A piece that was handed out by its position (a slice, a line, a hit) is found again by
-its beginning, in a file of any size. All else is looked for in the cells of the files that code went through,
-as :class:`.places.Places` does in a text in memory: in the last ones whole, in older ones where a probe of a
-line is met. What the code of the cells has between quotes is no passage of a file: nobody looks for it.
+Contract: :meth:`FileMarks.find` gives the pieces of a text that stand in the files of the context, as (place
+in the text, characters, part, first byte, the one behind the last), and how many characters there was no time
+or no memory to look for. A piece that was handed out by its position (a slice, a line, a hit) is found again
+by its beginning, in a file of any size. All else is looked for in the cells of the files that code went
+through, as :class:`.places.Places` does in a text in memory: in the last ones whole, in older ones where a
+probe of a line is met. What the code of the cells has between quotes is no passage of a file: nobody looks
+for it.
 
 >>> from .blocks import Blocks
 >>> from .handed import Handed
@@ -22,14 +23,15 @@ from __future__ import annotations
 import re
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from time import perf_counter
+from time import thread_time
 
 from .blocks import Blocks
-from .handed import CELL, Handed, Piece
-from .places import Places
+from .handed import Handed, Piece
+from .home import Home, Region
+from .places import SURE
 from .short_lines import LEAST, SHORT_LINE
+from .short_lines import Piece as Piece3
 
-EDGE = 1 << 14  # bytes of the next cells that are searched with one
 FULL = 8  # cells that are searched whole
 KEPT = 8  # of which the index is kept
 MOST_PROBES = 40
@@ -39,39 +41,7 @@ LONG = 10_000  # characters of a text that is not worth to be remembered
 SPACE = 100  # bytes of white space next to a piece that count with it
 _SPACES = b" \t\n\r\v\f"
 _DIGITS = re.compile(r"\d+")
-
 Found = tuple[int, int, int, int, int]
-Region = tuple[int, int]
-
-
-class _Home:
-    """A cell of a file, and what stands around it, as a text to search in."""
-
-    def __init__(self, blocks: Blocks, cell: int) -> None:
-        start = max(0, cell * CELL - EDGE)
-        data = blocks.octets.read(start, (cell + 1) * CELL + EDGE - start)
-        self.blocks, self.start = blocks, start + _whole(blocks, data, start)
-        self.text = blocks.decode(data[self.start - start :])
-        self._flat = len(self.text) == len(data) - (self.start - start)
-        self._places: Places | None = None
-        self._known = (0, self.start)  # a character, and its byte
-
-    @property
-    def places(self) -> Places:
-        self._places = self._places or Places(self.text)
-        return self._places
-
-    def byte(self, character: int) -> int:
-        if self._flat:
-            return self.start + character
-        at, byte = self._known if self._known[0] <= character else (0, self.start)
-        self._known = character, byte + len(self.blocks.encode(self.text[at:character]))
-        return self._known[1]
-
-
-def _whole(blocks: Blocks, data: bytes, start: int) -> int:
-    """Bytes at the start of a cell that end a character which began before."""
-    return blocks.skip(data) if start else min(blocks.mark, len(data))
 
 
 class FileMarks:
@@ -79,7 +49,7 @@ class FileMarks:
 
     def __init__(self, handed: Handed) -> None:
         self._handed = handed
-        self._homes: OrderedDict[tuple[int, int], _Home] = OrderedDict()
+        self._homes: OrderedDict[tuple[int, int], Home] = OrderedDict()
         self._next: tuple[int, int] | None = None  # the cell in which the last piece was found
         self._absent: dict[str, None] = {}
         self._code: deque[str] = deque()
@@ -100,10 +70,11 @@ class FileMarks:
     def find(
         self, text: str, seconds: float = float("inf"), whole: int = 1, *, spaced: bool = True
     ) -> tuple[list[Found], int]:
-        """See the module docstring. ``whole``: as :meth:`Places.find` has it. ``spaced``: with the white space
+        """See the module docstring. ``whole``: as :meth:`Places.find` has it. ``spaced``: with the white
+        space
         next to a piece."""
         self._spaced = spaced
-        self._until = perf_counter() + seconds
+        self._until = thread_time() + seconds
         found: list[Found] = []
         late = 0
         todo = list[Region]()
@@ -137,7 +108,7 @@ class FileMarks:
             return 0
         at = low
         while at <= high - LEAST:
-            if at % 4096 == 4095 and perf_counter() > self._until:
+            if at % 4096 == 4095 and thread_time() > self._until:
                 return high - low
             if piece := self._piece_at(text, at, high):
                 found.append(piece)
@@ -198,32 +169,79 @@ class FileMarks:
         self, text: str, todo: list[Region], found: list[Found], whole: int
     ) -> tuple[list[Region], bool]:
         """What is left of the regions, and whether it is sure that none of that stands in the files."""
-        probes: list[str] | None = None
+        todo, is_sure = self._by_line(text, todo, found, whole)
+        unsure: list[tuple[Home, Piece3]] = []  # they may agree by chance, and more elsewhere
+        for key, home in self._cells(text, todo):
+            pieces, late = home.places.find(text, max(0.0, self._until - thread_time()), whole, todo)
+            sure = [piece for piece in pieces if _is_sure(home, piece, todo)]
+            unsure += [(home, piece) for piece in pieces if piece not in sure]
+            if sure:
+                self._met(key)
+                found += [self._as_found(home, piece) for piece in sure]
+                todo[:] = [each for each in _left(todo, sure) if self._is_worth(text, each, whole)]
+            is_sure = is_sure and not late
+        for home, piece in sorted(unsure, key=lambda each: -each[1][2]):
+            at, _, size = piece
+            if any(low <= at and at + size <= high for low, high in todo):
+                found.append(self._as_found(home, piece))
+                todo = _left(todo, [piece])
+        todo = [each for each in todo if self._is_worth(text, each, whole)]
+        return todo, is_sure and thread_time() <= self._until and not self._handed.lost
+
+    def _by_line(
+        self, text: str, todo: list[Region], found: list[Found], whole: int
+    ) -> tuple[list[Region], bool]:
+        """The whole lines first: what agrees with a part of another one must not take a part of them."""
+        lines: list[tuple[Home, Piece3]] = []
+        left = list(todo)
+        for key, home in self._cells(text, left):
+            if pieces := home.lines_of(text, left):
+                self._met(key)
+                lines += [(home, piece) for piece in pieces]
+                left[:] = [each for each in _left(left, pieces) if self._is_worth(text, each, 1)]
+        taken = sorted(piece for _, piece in lines)
+        before = {high: low for low, high in _left(todo, taken)}
+        behind = dict(_left(todo, taken))
+        for home, (at, start, size) in sorted(lines, key=lambda each: each[1]):
+            low, high = before.pop(at, at), behind.pop(at + size, at + size)
+            if text[low:at].strip() or text[at + size : high].strip():
+                at, start, size = home.places.extended(text, at, start, low, high)
+                if at + size < high:
+                    before[high] = at + size
+            taken.append((at, start, size))
+            found.append(self._as_found(home, (at, start, size)))
+        left = [each for each in _left(todo, _apart(taken)) if self._is_worth(text, each, whole)]
+        return left, thread_time() <= self._until
+
+    def _met(self, key: tuple[int, int]) -> None:
+        """Something was found in this cell: more of it is likely."""
+        self._next = key
+        self._homes.move_to_end(key)
+
+    def _cells(self, text: str, todo: list[Region]) -> Iterator[tuple[tuple[int, int], Home]]:
+        """The cells to search in while there is something to look for, and time: all of the first ones, of
+        the others those in which a probe stands."""
+        probes, probed = list[str](), 0
         for number, key in enumerate(self._likely()):
-            if perf_counter() > self._until:
-                return todo, False
-            home = self._homes.get(key)
-            if home is None:
-                home = _Home(self._handed.cells[key], key[1])
-                if number >= FULL:
-                    probes = _probes(text, todo) if probes is None else probes
-                    if not any(probe in home.text for probe in probes):
-                        continue
-                self._homes[key] = home
-                if len(self._homes) > KEPT:
-                    self._homes.popitem(last=False)
-            pieces, late = home.places.find(text, max(0.0, self._until - perf_counter()), whole, todo)
-            if pieces:
-                self._next = key
-                self._homes.move_to_end(key)
-                found += [self._as_found(home, piece) for piece in pieces]
-                todo = [each for each in _left(todo, pieces) if self._is_worth(text, each, whole)]
-                probes = None
-            if late:
-                return todo, False
-            if not todo:
-                return [], True
-        return todo, not self._handed.lost
+            if not todo or thread_time() > self._until:
+                return
+            if number >= FULL and probed != len(todo):
+                probes, probed = _probes(text, todo), len(todo)
+            home = self._home(key, probes if number >= FULL else None)
+            if home is not None:
+                yield key, home
+
+    def _home(self, key: tuple[int, int], probes: list[str] | None) -> Home | None:
+        """A cell to search in; with ``probes`` one in which none of them stands is left out."""
+        home = self._homes.get(key)
+        if home is None:
+            home = Home(self._handed.cells[key], key[1])
+            if probes is not None and not any(probe in home.text for probe in probes):
+                return None
+            self._homes[key] = home
+            if len(self._homes) > KEPT:
+                self._homes.popitem(last=False)
+        return home
 
     def _likely(self) -> Iterator[tuple[int, int]]:
         """The cells that code went through: where the last piece was found, behind that, then the newest."""
@@ -237,7 +255,7 @@ class FileMarks:
             if key not in first and key in self._handed.cells:
                 yield key
 
-    def _as_found(self, home: _Home, piece: tuple[int, int, int]) -> Found:
+    def _as_found(self, home: Home, piece: Piece3) -> Found:
         at, start, size = piece
         return self._found(at, size, home.blocks, home.byte(start), home.byte(start + size))
 
@@ -278,7 +296,13 @@ def _with_space(blocks: Blocks, first: int, last: int) -> tuple[int, int]:
     return (0 if first <= blocks.mark else first), last
 
 
-def _left(todo: list[Region], pieces: list[tuple[int, int, int]]) -> list[Region]:
+def _is_sure(home: Home, piece: Piece3, todo: list[Region]) -> bool:
+    """Whether no other cell has a better one: it is long, or lines, or all that was to be looked for."""
+    at, _, size = piece
+    return size >= SURE or home.places.is_line(piece) or (at, at + size) in todo
+
+
+def _left(todo: list[Region], pieces: list[Piece3]) -> list[Region]:
     """Regions without what was found in them."""
     left: list[Region] = []
     for low, high in todo:
@@ -290,6 +314,15 @@ def _left(todo: list[Region], pieces: list[tuple[int, int, int]]) -> list[Region
         if low < high:
             left.append((low, high))
     return left
+
+
+def _apart(pieces: list[Piece3]) -> list[Piece3]:
+    """Of pieces that begin alike or lie in one another the longest."""
+    kept: list[Piece3] = []
+    for piece in sorted(pieces, key=lambda each: (each[0], -each[2])):
+        if not kept or piece[0] + piece[2] > kept[-1][0] + kept[-1][2]:
+            kept.append(piece)
+    return kept
 
 
 def _probes(text: str, todo: list[Region]) -> list[str]:

@@ -28,7 +28,7 @@ from .blocks import Blocks
 from .desk import AT_ONCE, DESK
 from .handed import HANDED
 from .octets import File, Octets, measure
-from .sizes import NO_TEXT
+from .sizes import NO_TEXT, size_told
 from .sniff import Plain, Unreadable, kind_by_name
 from .text import LazyText, sized
 
@@ -67,7 +67,7 @@ class Files(Mapping[str, object]):
         note: str = "",
         first: int | None = None,
     ) -> None:
-        """``first``: the number of its first file among the parts of the context; None: it is no part of it."""
+        """``first``: the number of its first file among the parts of the context; None: it is none."""
         self.name, self.note = name, note
         self.number, self._order = first, dict[str, int]()
         self._source, self._archive = source, archive
@@ -102,17 +102,17 @@ class Files(Mapping[str, object]):
             octets = self._octets(path)
             entry = (self._source, self._numbers[path]) if path in self._numbers else None
             made = of_kind(kind_by_name(path), path, octets)
-            blocks = Blocks(Plain(octets, _HINT), number=self._number(path))
+            blocks = self._blocks(path, Plain(octets, _HINT))
             self._made[path] = made or LazyText(blocks, path, entry=entry)
         return self._made[path]
 
-    def _number(self, path: str) -> int | None:
-        """Which part of the context a file is."""
+    def _blocks(self, path: str, octets: Octets) -> Blocks:
+        """The text of a file, which knows what part of the context it is."""
         if self.number is None:
-            return None
+            return Blocks(octets)
         if not self._order:
             self._order = {each: number for number, each in enumerate(self._all())}
-        return self.number + self._order[path]
+        return Blocks(octets, number=self.number + self._order[path], told=size_told(path, self.size(path)))
 
     def _missing(self, path: object) -> str:
         if not isinstance(path, str):
@@ -169,12 +169,11 @@ class Files(Mapping[str, object]):
             if not self._members:
                 DESK.ahead(self._source, [self._numbers[path] for path in some])
             for path in some:
-                number = self._number(path)
-                text = LazyText(Blocks(Plain(self._octets(path)), number=number), path)
+                text = LazyText(self._blocks(path, Plain(self._octets(path))), path)
                 try:
                     text.encoding  # noqa: B018 (a look at its start)
                 except Unreadable:
-                    HANDED.measured(number, NO_TEXT)
+                    HANDED.measured(text.number, NO_TEXT)
                     continue
                 yield path, text
 

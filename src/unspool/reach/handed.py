@@ -1,10 +1,10 @@
 """What of the texts in files was handed out to code: where what code shows of them has to stand.
 
 Contract: whoever gives code a piece of a text in a file tells :data:`HANDED`: slices, lines that were asked
-for and hits of a search with their place and their beginning, by which they are found again at once; what code
-goes through, as the *cells* of the file that it lies in. Texts are not kept, only places: memory is bounded.
-Where more was handed out than there is room for, the oldest is forgotten and :attr:`Handed.lost` says so.
-Places are bytes of the (unpacked) text; a text whose number is None is no part of the context.
+for and hits of a search with their place and their beginning, by which they are found again at once; what
+code goes through, as the *cells* of the file that it lies in. Texts are not kept, only places: memory is
+bounded. Where more was handed out than there is room for, the oldest is forgotten and :attr:`Handed.lost`
+says so. Places are bytes of the (unpacked) text; a text whose number is None is no part of the context.
 
 >>> from .blocks import Blocks
 >>> from .octets import Memory

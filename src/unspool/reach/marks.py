@@ -2,16 +2,17 @@
 the worker, which has the context.
 
 Contract: a context of text (:func:`parts_of`) is traced, and one with texts in files; another one is not, and
-then all is unknown. A *part* is the text itself (0), or an item of a list or a value of a dict, by its number;
-in a mapping with files the texts in memory come first, then each file. Positions are characters of the part,
-of one in a file bytes. White space next to what was read counts as read. Tracing never takes longer than
-:data:`GRACE` and :data:`SHARE` of a cell's time and a little for each prompt; what there was no time for is
-told as so many characters, never left out. See :mod:`.places` and :mod:`.file_marks` for how a text is found.
+then all is unknown. A *part* is the text itself (0), or an item of a list or a value of a dict, by its
+number; in a mapping with files the texts in memory come first, then each file. Positions are characters of
+the part, of one in a file bytes. White space next to what was read counts as read. Tracing never takes longer
+than :data:`GRACE` and :data:`SHARE` of a cell's time and a little for each prompt; what there was no time for
+is told as so many characters, never left out. See :mod:`.places` and :mod:`.file_marks` for how a text is
+found.
 
 Ranges travel as bytes: (item, part, start, end), eight bytes a number; part -1: so many characters
 (``start``) of the item were not looked at; item -2: the part has ``start`` bytes, which was not known, or is
-no text (:data:`.sizes.NO_TEXT`). Of what children are given: (child, its part, place there, part, start, end),
-part -1 for all of it.
+no text (:data:`.sizes.NO_TEXT`). Of what children are given: (child, its part, place there, part, start,
+end), part -1 for all of it.
 
 >>> marks = Marks(["the first of two texts, with a few words", "and another one, which nobody has read yet"])
 >>> marks.cell_began()
@@ -25,7 +26,7 @@ import bisect
 import itertools
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from .cite import Citation, Lines, cite, texts_of
 from .file_marks import FileMarks
@@ -35,7 +36,7 @@ from .places import Places
 from .short_lines import SHORT_LINE, Piece
 from .text import LazyText
 
-GRACE = 0.05  # seconds in a cell
+GRACE = 0.05  # seconds of processor time in a cell
 PRINT_GRACE = 0.02  # of those for what it printed, whatever else it did
 SHARE = 0.05  # of the cell's time so far
 EACH = 20e-6  # seconds more for each prompt
@@ -103,12 +104,12 @@ class Marks:
         """All parts as one text, made when it is first needed."""
         if self._is_text is None:
             self._is_text = False  # stays so where memory does not suffice
-            texts = (
-                parts_of(self.context) if self._files is None else _texts_and_files(self.context)[0] or None
-            )
+            texts = parts_of(self.context)
+            if self._files is not None:
+                texts = [value for value in _values(self.context) if isinstance(value, str)]
             single = isinstance(self.context, str)
-            self._is_text = texts is not None and (single or sum(map(len, texts)) <= MOST_JOINED)
-            if texts is not None and self._is_text:
+            self._is_text = bool(texts) and (single or sum(map(len, texts or ())) <= MOST_JOINED)
+            if texts and self._is_text:
                 self._sizes = list(map(len, texts))
                 self._starts = [0, *itertools.accumulate(size + 1 for size in self._sizes)][:-1]
                 self._places = Places(texts[0] if single else "\n".join(texts))
@@ -213,9 +214,9 @@ class Marks:
         return GRACE + SHARE * since + EACH * self._prompts - self._spent
 
     def _found(self, home: Places, text: str, seconds: float, whole: int = 1) -> tuple[list[Piece], int]:
-        begun = perf_counter()
+        begun = thread_time()
         found = home.find(text, seconds, whole)
-        self._spent += perf_counter() - begun
+        self._spent += thread_time() - begun
         return found
 
     def _rows(self, item: int, text: str, seconds: float, whole: int = 1) -> list[tuple[int, int, int, int]]:
@@ -229,9 +230,9 @@ class Marks:
                 for part, first, last in self._in_parts(*self._with_space(home.home, start, start + size))
             ]
         if self._files is not None:
-            begun = perf_counter()
+            begun = thread_time()
             found, more = self._files.find(text, seconds, whole)
-            self._spent += perf_counter() - begun
+            self._spent += thread_time() - begun
             rows += [(item, part, first, last) for _, _, part, first, last in found]
             late = more if home is None else min(late, more)
         if len(rows) > MOST_RANGES:

@@ -18,7 +18,7 @@ missed. In a larger one, what is shorter than two such substrings is looked for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from time import perf_counter
+from time import thread_time
 
 from .short_lines import LEAST, SHORT_LINE, Piece, ShortLines
 
@@ -86,7 +86,7 @@ class Places:
         """The pieces, and how many characters there was no time to look at. ``whole``: characters of the
         shortest text that counts if all that is new in it is a line. ``regions``: where to look alone."""
         self._whole = whole
-        self._until = perf_counter() + seconds
+        self._until = thread_time() + seconds
         pieces: list[Piece] = []
         todo = list(regions) if regions is not None else [(0, len(text))]
         late = 0
@@ -126,7 +126,7 @@ class Places:
             given = self._heads.get(head)
             for place in places if given is None else (*places, given):
                 if home.startswith(head, place):
-                    piece = self._extended(text, at, place, 0, size)
+                    piece = self.extended(text, at, place, 0, size)
                     ends = piece[0] + piece[2]
                     if piece[2] >= SURE or ends == size or ends == size - self._behind:
                         return piece
@@ -147,7 +147,7 @@ class Places:
 
     # How far a match goes
 
-    def _extended(self, text: str, at: int, place: int, low: int, high: int) -> Piece:
+    def extended(self, text: str, at: int, place: int, low: int, high: int) -> Piece:
         """The longest match around characters that agree, within ``low`` and ``high`` of the text."""
         most = min(high - at, len(self.home) - place)
         size = min(most, len(text) - self._behind - at)
@@ -216,14 +216,16 @@ class Places:
     def _counts(self, piece: Piece) -> bool:
         """Whether a match is long enough, or a whole line of the home text."""
         _, start, size = piece
-        if size >= LEAST:
-            return True
-        home, end = self.home, start + size
-        return (
-            size >= SHORT_LINE
-            and (start == 0 or home[start - 1] == "\n")
-            and (end == len(home) or home[end] == "\n")
-        )
+        return size >= LEAST or (size >= SHORT_LINE and self._begins_and_ends(start, start + size))
+
+    def is_line(self, piece: Piece) -> bool:
+        """Whether a match that counts is a whole line of the home text, or several."""
+        _, start, size = piece
+        return size >= LEAST and self._begins_and_ends(start, start + size)
+
+    def _begins_and_ends(self, start: int, end: int) -> bool:
+        home = self.home
+        return (start == 0 or home[start - 1] == "\n") and (end == len(home) or home[end] == "\n")
 
     def _grams(self) -> dict[int, int | list[int]]:
         """Where each substring stands that starts at a multiple of its size."""
@@ -244,7 +246,7 @@ class Places:
         return self._index
 
     def _by_index(self, text: str, low: int, high: int) -> Piece | None:
-        index, gram, best = self._grams(), self._gram, (0, 0, 0)
+        index, gram, best, is_line = self._grams(), self._gram, (0, 0, 0), False
         tried: set[int] = set()
         for number, at in enumerate(self._order(low, high - gram + 1)):
             if number % 4096 == 4095:
@@ -258,12 +260,15 @@ class Places:
                 tried.add(place - at)
                 if not self._agrees(text, at, place, gram):  # two of one hash
                     continue
-                piece = self._extended(text, at, place, low, high)
+                piece = self.extended(text, at, place, low, high)
                 if piece[2] > best[2]:
                     best = piece
-            if best[2] >= SURE or best[2] == high - low or self._fits(text, best):
+            is_line = self.is_line(
+                best
+            )  # of many lines each is found where it begins, not all at every place
+            if best[2] >= SURE or best[2] == high - low or is_line or self._fits(text, best):
                 break
-        if best[2] and best[2] < SURE and not self._fits(text, best):
+        if best[2] and best[2] < SURE and not is_line and not self._fits(text, best):
             best = self._whole_line(text, best, low, high)
         if not self._counts(best):
             return None
@@ -349,7 +354,7 @@ class Places:
         part = text[first : min(last, first + PROBE)]
         if part.isspace() or part in self._absent or (place := self._found(part)) < 0:
             return None
-        return self._extended(text, first, place, low, high)
+        return self.extended(text, first, place, low, high)
 
     @staticmethod
     def _lines_within(text: str, low: int, high: int) -> list[tuple[int, int]]:
@@ -375,7 +380,7 @@ class Places:
         return -1
 
     def _check_time(self) -> None:
-        if perf_counter() > self._until:
+        if thread_time() > self._until:
             raise OutOfTime
 
     def _is_absent(self, text: str, low: int, high: int) -> bool:
