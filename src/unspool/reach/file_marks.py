@@ -5,8 +5,8 @@ in the text, characters, part, first byte, the one behind the last), and how man
 or no memory to look for. A piece that was handed out by its position (a slice, a line, a hit) is found again
 by its beginning, in a file of any size. All else is looked for in the cells of the files that code went
 through, as :class:`.places.Places` does in a text in memory: in the last ones whole, in older ones where a
-probe of a line is met. What the code of the cells has between quotes is no passage of a file: nobody looks
-for it.
+probe of a line is met. What there was no time to look for, and stands in the code of the cells, is no passage
+of a file: it does not count as one that was not found.
 
 >>> from .blocks import Blocks
 >>> from .handed import Handed
@@ -86,7 +86,7 @@ class FileMarks:
         if todo:
             todo, is_sure = self._by_content(text, todo, found, whole)
             if not is_sure:
-                late += sum(high - low for low, high in todo)
+                late += sum(high - low for low, high in todo if not self._is_code(text[low:high]))
             elif sum(high - low for low, high in todo) <= LONG:
                 self._remember_absent(text[low:high] for low, high in todo)
         return sorted(found), late
@@ -104,7 +104,7 @@ class FileMarks:
     def _by_beginning(self, text: str, region: Region, found: list[Found], todo: list[Region]) -> int:
         """Looks for a beginning at every place of a region; gives the characters that were not looked at."""
         low, high = region
-        if text[low:high] in self._absent or self._is_code(text[low:high]):
+        if text[low:high] in self._absent:
             return 0
         at = low
         while at <= high - LEAST:
@@ -148,7 +148,7 @@ class FileMarks:
         """Whether a region may be looked for: as long as what counts, or a line of its own."""
         low, high = region
         part = text[low:high]
-        if part.isspace() or part in self._absent or self._is_code(part):
+        if part.isspace() or part in self._absent:
             return False
         return high - low >= LEAST or len(part.strip()) >= (
             whole if (low, high) == (0, len(text)) else SHORT_LINE

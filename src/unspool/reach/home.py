@@ -6,8 +6,8 @@ all else, :meth:`Home.byte` says where a character stands in the file. Both are 
 >>> from .octets import Memory
 >>> home = Home(Blocks(Memory("eine Zeile für sich, ganz allein\\nnoch eine".encode()), number=0), 0)
 >>> shown = "['eine Zeile für sich, ganz allein', 'x']"
->>> home.lines_of(shown, [(0, len(shown))]), home.byte(12)
-([(2, 0, 32)], 13)
+>>> home.lines_of(shown, [(0, len(shown))]), home.byte(20)
+([(2, 0, 32)], 21)
 """
 
 from __future__ import annotations

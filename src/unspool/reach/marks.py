@@ -142,6 +142,8 @@ class Marks:
 
     def _news(self) -> bytes:
         """The sizes of files that came to be known."""
+        if self._files is None:
+            return b""
         return b"".join(_ROW.pack(MEASURED, part, size, 0) for part, size in HANDED.take_news().items())
 
     def prompts(self, texts: Sequence[str]) -> bytes | None:

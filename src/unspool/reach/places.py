@@ -125,7 +125,7 @@ class Places:
                 continue
             given = self._heads.get(head)
             for place in places if given is None else (*places, given):
-                if home.startswith(head, place):
+                if place >= 0 and home.startswith(head, place):
                     piece = self.extended(text, at, place, 0, size)
                     ends = piece[0] + piece[2]
                     if piece[2] >= SURE or ends == size or ends == size - self._behind:
