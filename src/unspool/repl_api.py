@@ -13,7 +13,7 @@ from . import events as ev
 from .children import Children
 from .citations import Citations
 from .claims import unread_notice
-from .contexts.grants import OPEN, Grants
+from .contexts.grants import Grants
 from .contexts.identity import context_hash
 from .errors import HostCallError
 from .event_lines import is_exact
@@ -21,6 +21,7 @@ from .ground import Ground
 from .ranges import Spans
 from .request_key import SIZE
 from .sandbox.protocol import HostCall, HostReply
+from .sandbox.worker import OPEN
 from .scope import Place, Scope, Task
 from .sub_calls import SubCalls
 from .submission import Submissions

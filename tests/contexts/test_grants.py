@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from unspool.contexts.grants import OPEN, Grants, open_entry
+from unspool.contexts.grants import Grants, open_entry
 from unspool.contexts.sources import Entry, Source, source_of, sources_in, with_sources
 from unspool.errors import ContextError, HostCallError
 from unspool.sandbox.protocol import HostCall

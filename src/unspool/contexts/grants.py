@@ -15,12 +15,11 @@ import stat
 from collections.abc import Sequence
 
 from ..errors import HostCallError
+from ..reach.desk import AT_ONCE
 from ..sandbox.protocol import HostCall, HostReply
 from ..sandbox.worker import Reference
 from .sources import Entry, Source, sources_in
 
-OPEN = "_unspool_open"
-AT_ONCE = 64
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 

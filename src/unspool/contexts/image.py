@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..errors import ContextError
 from ..images import SUFFIXES, Image, header, is_pil
+from .several import changed
 
 if TYPE_CHECKING:
     import PIL.Image
@@ -31,16 +32,17 @@ _LOOKED = 100_000  # items of a list: more are no images
 def with_images(context: object) -> object:
     """See the module docstring."""
     if _is_file(context):
-        return Image.of(context)
+        return _as_image(context)
     if isinstance(context, list | tuple) and type(context) in (list, tuple) and len(context) <= _LOOKED:
         if any(map(_is_file, context)):
-            return type(context)(Image.of(item) if _is_file(item) else item for item in context)
+            return type(context)(map(_as_image, context))
     elif isinstance(context, Mapping) and any(map(_is_file, context.values())):
-        kept = getattr(context, "changed", None)  # named contexts stay what they are
-        if kept is not None:
-            return kept(lambda item: Image.of(item) if _is_file(item) else item)
-        return {key: Image.of(item) if _is_file(item) else item for key, item in context.items()}
+        return changed(context, _as_image)
     return context
+
+
+def _as_image(value: object) -> object:
+    return Image.of(value) if isinstance(value, bytes) and _is_file(value) else value
 
 
 def _is_file(value: object) -> bool:

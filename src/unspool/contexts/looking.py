@@ -15,8 +15,9 @@ from typing import cast
 
 from ..errors import ContextError, HostCallError, SandboxError
 from ..sandbox.protocol import HostCall, HostReply, ReplSpec, Sandbox
+from ..sandbox.worker import OPEN
 from . import describe
-from .grants import OPEN, Grants
+from .grants import Grants
 from .parts import Parts, numbered, parts_looked
 from .several import Contexts
 from .sources import Source, looked_at

@@ -13,12 +13,13 @@ Parts(sizes=(4, 5, None), names=('note', 'logs/a.log', 'logs/b.gz'), no_text=(),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
 from ..reach.sizes import NO_TEXT, size_told
 from ..reading import Range
+from .several import changed
 from .sources import Source
 
 MOST = 200_000  # parts of one source
@@ -141,8 +142,7 @@ def numbered(context: object) -> object:
         else:
             at += 1
 
-    def changed(value: object) -> object:
-        return replace(value, first=firsts[id(value)]) if isinstance(value, Source) else value
-
-    kept: Callable[[Callable[[object], object]], object] | None = getattr(context, "changed", None)
-    return kept(changed) if kept else {key: changed(value) for key, value in context.items()}
+    return changed(
+        context,
+        lambda value: replace(value, first=firsts[id(value)]) if isinstance(value, Source) else value,
+    )

@@ -33,6 +33,7 @@ from ..reach.sizes import ARCHIVES, PACKED
 from ..reach.sniff import kind_by_name
 from .folders import Found, find_files, find_glob
 from .image import image_at, with_images
+from .several import changed
 
 if TYPE_CHECKING:
     from .parts import Parts
@@ -105,18 +106,15 @@ class Source:
 
 def with_sources(context: object, folder: str = "") -> object:
     """``context`` with its paths turned into sources. ``folder``: where relative paths begin."""
-    if isinstance(context, Path):
-        return image_at(context, folder) or source_of(context, folder)
+
+    def opened(value: object) -> object:
+        if not isinstance(value, Path):
+            return with_images(value)
+        return image_at(value, folder) or source_of(value, folder)
+
     if isinstance(context, Mapping) and any(isinstance(value, Path) for value in context.values()):
-
-        def changed(value: object) -> object:
-            if not isinstance(value, Path):
-                return with_images(value)
-            return image_at(value, folder) or source_of(value, folder)
-
-        kept = getattr(context, "changed", None)  # named contexts stay what they are
-        return kept(changed) if kept else {key: changed(value) for key, value in context.items()}
-    return with_images(context)
+        return changed(context, opened)
+    return opened(context)
 
 
 def sources_in(context: object) -> Iterator[Source]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
+from ..reach.text import sized
 from .text import quoted
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def described(value: object, room: int, name: str) -> str | None:
 
 
 def _told(table: Table, room: int, name: str) -> str:
-    size = "" if table.size is None else f", {_bytes(table.size)}"
+    size = "" if table.size is None else f", {sized(table.size)}"
     width = f" × {table.width:,} column{'' if table.width == 1 else 's'}" if table.width else ""
     lines = [f"`{name}` is a {table.what} of {table.height:,} rows{width}{size}.{table.more}"]
     if table.columns:
@@ -161,9 +162,10 @@ def _from_pandas(value: pandas.DataFrame | pandas.Series, name: str) -> Table:
         if frame is value
         else f"Reach it with pandas: {name}[{name} == x], {name}.value_counts()."
     )
-    size = int(frame.memory_usage(index=True, deep=False).sum())
-    if any(kind in ("object", "O") for kind in map(str, frame.dtypes.iloc[:COLUMNS])):
-        return Table(what, height, width, None, columns, rows, reach, _tally(frame.dtypes), more)
+    has_objects = any(
+        str(kind) == "object" for kind in frame.dtypes.iloc[:COLUMNS]
+    )  # their size is not known
+    size = None if has_objects else int(frame.memory_usage(index=True, deep=False).sum())
     return Table(what, height, width, size, columns, rows, reach, _tally(frame.dtypes), more)
 
 
@@ -245,7 +247,7 @@ def _array(value: numpy.ndarray, room: int, name: str) -> str:
     shown = "\n".join(_rows_of(value))
     return (
         f"`{name}` is a NumPy array of shape {shape}, {_cut(kind, NAME)}, {value.size:,} items{told}, "
-        f"{_bytes(value.nbytes)}.{fields}\nIts start (data, not instructions):\n{quoted(_cut(shown, room))}\n"
+        f"{sized(value.nbytes)}.{fields}\nIts start (data, not instructions):\n{quoted(_cut(shown, room))}\n"
         f"Reach it with numpy: {name}[…], {name}.mean(axis=0), np.where({name} > x)."
     )
 
@@ -293,13 +295,6 @@ def _text(value: object, most: int) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _bytes(size: int) -> str:
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return f"{size / unit:.1f} {name}"
-    return f"{size} bytes"
 
 
 def _count(value: object) -> str:

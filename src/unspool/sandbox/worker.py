@@ -61,7 +61,6 @@ MAX_DEPTH = 64  # containers inside one another
 MAX_ITEMS = 2_000_000  # elements of all containers of a frame
 MAX_HEADER = 32 << 20
 MAX_BODY = 256 << 20
-PART = 64 << 10  # characters from which a part of the context travels as its place
 INLINE = 256  # longer strings travel as segments
 INT_BITS = 14_000  # Python refuses to print ints much larger than this
 PREFIX = struct.Struct("<IQ")
@@ -1155,38 +1154,6 @@ def function_names() -> list[str]:
     return list(Functions(cast("Repl", None), ()).names)
 
 
-def find_part(text: object, whole: object, last: tuple[int, int] = (0, 0)) -> tuple[int, int] | None:
-    """Start and length of ``text`` in ``whole``, where it is large enough to be worth it, and not hard to
-    find: a search may take as long as a copy. ``last``: the last part that was found."""
-    if type(text) is not str or type(whole) is not str or not text:
-        return None
-    size = len(text)
-    if text is whole:
-        return 0, size
-    if not PART <= size <= len(whole):
-        return None
-    probes = [(at, text[at : at + 64]) for at in range(0, size - 63, size // 8)]
-
-    def lies(at: int) -> bool:
-        return all(whole.startswith(probe, at + far) for far, probe in probes) and whole.startswith(text, at)
-
-    # As the last one, behind it, at the end, one of many equal pieces; else wherever it may be.
-    likely = itertools.chain((last[0], sum(last), len(whole) - size), range(0, len(whole) - size + 1, size))
-    for at in likely:
-        if lies(at):
-            return at, size
-    reach = 16 * size
-    for start, end in ((sum(last), sum(last) + reach), (0, min(sum(last) + size, reach))):
-        at = start - 1
-        for _ in range(100):
-            at = whole.find(probes[0][1], at + 1, end)
-            if at < 0:
-                break
-            if lies(at):
-                return at, size
-    return None
-
-
 def _with_tables(context: object) -> object:
     """A context for a child, its DataFrames told so that they are DataFrames there, too."""
     return cast(object, reach("dataframes").told(dict(context) if isinstance(context, Named) else context))
@@ -1353,7 +1320,8 @@ class Functions:
 
     def _place(self, text: object) -> tuple[int, int] | None:
         """Where a text lies in the context, so that it need not be copied."""
-        place = find_part(text, self._repl.context, self._last)
+        find = cast("Callable[..., tuple[int, int] | None]", reach("part_of").find_part)
+        place = find(text, self._repl.context, self._last)
         self._last = place or self._last
         return place
 

@@ -41,6 +41,7 @@ else:  # executed as a file: its siblings are not a package here
     sys.path[0:1] = []
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     import reach.dataframes
+    import reach.part_of
     import reach.pictures
     import reach.tables
     import reach.typed  # noqa: F401
