@@ -13,7 +13,7 @@ from unspool.contexts.grants import Grants, open_entry
 from unspool.contexts.sources import Entry, Source, source_of, sources_in, with_sources
 from unspool.errors import ContextError, HostCallError
 from unspool.sandbox.protocol import HostCall
-from unspool.sandbox.worker import ProtocolError, Reference, unpack
+from unspool.sandbox.worker import OPEN, ProtocolError, Reference, unpack
 
 
 @pytest.fixture

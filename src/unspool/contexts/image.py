@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..errors import ContextError
 from ..images import SUFFIXES, Image, header, is_pil
-from .several import changed
+from .values import changed
 
 if TYPE_CHECKING:
     import PIL.Image

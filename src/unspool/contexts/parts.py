@@ -19,8 +19,8 @@ from typing import cast
 
 from ..reach.sizes import NO_TEXT, size_told
 from ..reading import Range
-from .several import changed
 from .sources import Source
+from .values import changed
 
 MOST = 200_000  # parts of one source
 MOST_NAMED = 1_000  # that a look names

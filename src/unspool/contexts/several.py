@@ -18,7 +18,6 @@ import ast
 import builtins
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import cast
 
 from ..errors import ContextError
 from .data import size_of
@@ -66,13 +65,6 @@ class Contexts(Mapping[str, object]):
         from ..sandbox._parcel import named
 
         return named, (self._values,)
-
-
-def changed(context: Mapping[object, object], change: Callable[[object], object]) -> Mapping[object, object]:
-    """A mapping with other values; named contexts stay what they are."""
-    if isinstance(context, Contexts):
-        return cast("Mapping[object, object]", context.changed(change))
-    return {key: change(value) for key, value in context.items()}
 
 
 def plain(context: object) -> object:

@@ -33,7 +33,7 @@ from ..reach.sizes import ARCHIVES, PACKED
 from ..reach.sniff import kind_by_name
 from .folders import Found, find_files, find_glob
 from .image import image_at, with_images
-from .several import changed
+from .values import changed
 
 if TYPE_CHECKING:
     from .parts import Parts

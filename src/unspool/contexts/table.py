@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from ..reach.text import sized
+from ..reach.sizes import sized
 from .text import quoted
 
 if TYPE_CHECKING:

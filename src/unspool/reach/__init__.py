@@ -14,8 +14,9 @@ from __future__ import annotations
 from . import peek
 from .desk import DESK
 from .files import Files
+from .sizes import sized
 from .sniff import Unreadable
-from .text import LazyText, sized
+from .text import LazyText
 from .views import look_all, make
 
 __all__ = ["DESK", "Files", "LazyText", "Unreadable", "look_all", "make", "peek", "sized"]

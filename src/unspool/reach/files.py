@@ -28,9 +28,9 @@ from .blocks import Blocks
 from .desk import AT_ONCE, DESK
 from .handed import HANDED
 from .octets import File, Octets, measure
-from .sizes import NO_TEXT, size_told
+from .sizes import NO_TEXT, size_told, sized
 from .sniff import Plain, Unreadable, kind_by_name
-from .text import LazyText, sized
+from .text import LazyText
 
 SHOWN = 200  # lines of a tree
 _FEW = 12  # files of a folder that a tree names

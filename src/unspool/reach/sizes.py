@@ -1,4 +1,4 @@
-"""What a file's name tells of the text in it: how many bytes it has, whether it is packed, or is no text.
+"""Sizes: what a file's name tells of the text in it (how many bytes, whether it is packed, or no text), in words.
 
 >>> size_told("a.log", 10), size_told("a.log.gz", 10), size_told("a.png", 10) == NO_TEXT
 (10, None, True)
@@ -33,3 +33,13 @@ def size_told(name: str, size: int) -> int | None:
     if name.endswith(_NO_TEXT) or kind_by_name(name) != "text":
         return NO_TEXT
     return None if name.endswith(PACKED) else size
+
+
+def sized(size: int | None) -> str:
+    """A number of bytes in words."""
+    if size is None:
+        return "unknown size"
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return f"{size:,} bytes"

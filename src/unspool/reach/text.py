@@ -33,18 +33,9 @@ from .handed import HANDED, watched
 from .lines import Lines, Pieces
 from .octets import Octets, Part, Raw
 from .searched import Searched
+from .sizes import sized
 
 SMALL = 16_000_000  # characters
-
-
-def sized(size: int | None) -> str:
-    """A number of bytes in words."""
-    if size is None:
-        return "unknown size"
-    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size >= unit:
-            return f"{size / unit:,.1f} {name}"
-    return f"{size:,} bytes"
 
 
 class LazyText(Searched):

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, cast
 from .blocks import Blocks
 from .files import Files, of_kind
 from .octets import File, Octets, Packed, Part, packing
-from .sizes import size_told, unpacked
+from .sizes import size_told, sized, unpacked
 from .sniff import HEAD, Plain, Unreadable, is_traces, kind_of, not_text
-from .text import SMALL, LazyText, sized
+from .text import SMALL, LazyText
 from .traces import Traces
 
 if TYPE_CHECKING:
