@@ -135,7 +135,7 @@ def _lines_with(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
             continue
         number += text.count("\n", counted, at)
         counted = at
-        line, after = shown_line(lambda start, stop: text[start:stop], at, end, LONG_LINE)
+        line, _, after = shown_line(lambda start, stop: text[start:stop], at, end, LONG_LINE)
         yield f"{number}: {line}"
 
 

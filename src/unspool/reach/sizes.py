@@ -1,4 +1,4 @@
-"""Sizes: what a file's name tells of the text in it (how many bytes, whether it is packed, or no text), in words.
+"""Sizes: what a file's name tells of the text in it (how many bytes, packed, or no text), and sizes in words.
 
 >>> size_told("a.log", 10), size_told("a.log.gz", 10), size_told("a.png", 10) == NO_TEXT
 (10, None, True)
