@@ -289,7 +289,14 @@ class RLM:
     ) -> Session:
         """The same for asyncio."""
         loop = asyncio.get_running_loop()
-        return await runtime().submit(self._session(context, by, sources, on_event, loop)).wait()
+        job = runtime().submit(self._session(context, by, sources, on_event, loop))
+        try:
+            return await job.wait()
+        except asyncio.CancelledError:
+            from .session import end_unwanted
+
+            job.future.add_done_callback(end_unwanted)  # it may have begun all the same
+            raise
 
     def cancel(self, run: str) -> None:
         """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""

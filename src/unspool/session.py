@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 
 from ._runtime import runtime
 from .answers import AnswerType
@@ -54,11 +55,11 @@ class Session:
 
     def close(self) -> Run:
         """Ends the session, and gives the run that it was. A second time it gives the same."""
-        return runtime().wait(self._close())
+        return runtime().wait(self.end())
 
     async def aclose(self) -> Run:
         """The same for asyncio."""
-        return await runtime().submit(self._close()).wait()
+        return await runtime().submit(self.end()).wait()
 
     @property
     def over(self) -> bool:
@@ -68,6 +69,11 @@ class Session:
     def left(self) -> Mapping[str, float | int | None]:
         """What is left of its budget; ``None`` where there is no limit."""
         return self._node.task.meter.left()
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars so far; ``None`` where a price is not known."""
+        return self._node.task.meter.total.cost
 
     def __enter__(self) -> Session:
         return self
@@ -117,10 +123,17 @@ class Session:
         assert turn is not None
         return turn.cells[0]
 
-    async def _close(self) -> Run:
+    async def end(self) -> Run:
+        """Closes it, on the runtime's loop."""
         self._node.close()
         await asyncio.wait([self._going])
         return run_from_events(self._events)
+
+
+def end_unwanted(made: Future[Session]) -> None:
+    """Ends a session whose caller has gone while it began."""
+    if made.exception() is None:
+        runtime().submit(made.result().end())
 
 
 def _checked(code: str) -> str:

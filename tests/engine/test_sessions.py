@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -192,3 +194,28 @@ async def test_closing_stops_what_runs_and_what_waits() -> None:
             with pytest.raises(SandboxError, match="closed"):
                 await call
         assert (run.status, run.turns) == ("cancelled", 1)
+
+
+def test_the_shell_shows_it_and_names_no_way_to_resume_it(tmp_path: Path) -> None:
+    with RLM(echo(), runs=tmp_path).session("text", by="a test") as session:
+        session.execute("first = 1\nprint(llm_query('x'))")
+        session.execute("1 / 0")
+
+    def unspool(*arguments: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "unspool", *arguments, session.id, "--runs", str(tmp_path)],
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    status, out, _ = unspool("runs", "show")
+    assert (status, "question: a session of a test" in out) == (0, True)
+    assert "2 lines of code, 1 sub-call" in out
+    assert "ZeroDivisionError" in out
+    assert "resume" not in out
+    status, out, err = unspool("watch")
+    assert status == 130  # cancelled: nothing was submitted
+    assert "resume" not in out + err
+    status, _, err = unspool("runs", "resume")
+    assert (status, "was a session: a test sent its code" in err) == (2, True)
+    assert unspool("runs", "show", "--code")[1].startswith("# node 0, turn 1, cell 1\nfirst = 1\n")

@@ -12,7 +12,7 @@ import pytest
 
 from unspool.cli import mcp as command
 from unspool.driven import SHOWN
-from unspool.mcp import asked, bounds, handles, progress
+from unspool.mcp import asked, bounds, desk, handles, progress
 from unspool.mcp.http import PATH, PORT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
@@ -31,6 +31,7 @@ def test_the_bounds_are_the_codes() -> None:
         f"error has at most {bounds.ERROR:,}, a progress notification {bounds.PROGRESS}",
         f"every {progress.BEAT:g} seconds",
         f"| contexts open at once | {handles.MOST_OPEN} |",
+        f"| questions (`ask`) at once | {desk.MOST_ASKED} |",
         f"{asked.LONGEST_TEXT:,} characters | more is a file",
         f"http://127.0.0.1:{PORT}{PATH}",
     ):

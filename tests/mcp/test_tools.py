@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,12 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 
 import anyio
 
-from unspool import Budget
+from unspool import RLM, Budget
 from unspool import events as ev
 from unspool.mcp.asked import TOOLS
-from unspool.mcp.bounds import MOST
+from unspool.mcp.bounds import ERROR, MOST
+from unspool.mcp.desk import MOST_ASKED, Desk
+from unspool.mcp.places import Places
 from unspool.testing import ScriptedModel
 
 from .helpers import LOOK, SECONDS, MakeDesk, submits
@@ -406,3 +410,72 @@ async def test_while_it_ends_calls_are_refused_and_open_ones_told(make_desk: Mak
         assert said == ["the server is shutting down"]
         assert (await agent.call("open_context", text="more")).text == "the server is shutting down"
     assert {list(desktop.store.read(run))[-1].kind for run in desktop.store.runs()} == {"run.ended"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("open_context", {"path": "x" * 100_000}),
+        ("open_context", {"path": ["\x1b[2J" * 10_000]}),
+        ("open_context", {"text": "a", "b" * 100_000: 1}),
+        ("look", {"handle": "h" * 100_000}),
+        ("look", {"handle": "h", "what": "w" * 100_000}),
+        ("run_code", {"handle": "h", "code": "c" * 300_000}),
+        ("ask", {"handle": "h", "question": "q", "answer": {"type": "t" * 100_000}}),
+    ],
+    ids=range(7),
+)
+async def test_errors_about_huge_arguments_are_short(
+    make_desk: MakeDesk, tool: str, arguments: dict[str, object]
+) -> None:
+    async with (await make_desk()).agent() as agent:
+        handle = await agent.open(text="text")
+        if tool == "ask":
+            arguments["handle"] = handle
+        got = await agent.call(tool, **arguments)
+        assert got.error
+        assert len(got.text) <= ERROR
+        assert "\x1b" not in got.text
+
+
+async def test_no_more_questions_go_on_at_once_than_may(make_desk: MakeDesk) -> None:
+    model = ScriptedModel(lambda _: LOOK, latency=30)
+    async with (await make_desk(model)).agent() as agent:
+        handle = await agent.open(text="text")
+        async with anyio.create_task_group() as group:
+            for _ in range(MOST_ASKED):
+                group.start_soon(partial(agent.call, "ask", handle=handle, question="What?"))
+            while len(model.requests) < MOST_ASKED:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            got = await agent.call("ask", handle=handle, question="One more?")
+            assert got.text.startswith(f"{MOST_ASKED} questions are under way")
+            group.cancel_scope.cancel()
+
+
+async def test_a_fault_of_our_own_is_told_without_its_inside(
+    make_desk: MakeDesk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desktop = await make_desk()
+
+    class Faulty(Desk):
+        async def do(self, *_: object) -> list[str]:
+            raise RuntimeError("a secret of the server")
+
+    desk = Faulty(RLM(desktop.model, runs=False), Places(), asks=Budget(), handles=desktop.desk.handles)
+    async with replace(desktop, desk=desk).agent() as agent:
+        got = await agent.call("open_context", text="text")
+    assert got.error
+    assert got.text == "unspool itself failed (RuntimeError); its standard error says where"
+    assert "a secret of the server" in capsys.readouterr().err
+
+
+async def test_what_is_submitted_is_noted_and_the_repl_goes_on(make_desk: MakeDesk) -> None:
+    desktop = await make_desk(ScriptedModel(["yes"], cost=0.5))
+    async with desktop.agent() as agent:
+        handle = await agent.open(text="text")
+        asked = await agent.run(handle, "print(llm_query('?')); submit(42)")
+        assert asked.text == "yes\n(noted as the answer of this session)"
+        assert asked.figures["cost_so_far"] == 0.5
+        assert (await agent.run(handle, "len(context)")).text == "4"
+        closed = (await agent.call("close", handle=handle)).figures
+        assert (closed["answer_kept"], closed["cost"]) == (True, 0.5)

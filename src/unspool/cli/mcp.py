@@ -11,7 +11,7 @@ import typer
 from .ask import named
 from .exits import FAILED, errors_as_exits
 from .options import Cache, MaxDepth, Models, RunsFolder, SubModels
-from .terminal import Output, safe
+from .terminal import Output, is_terminal, safe
 
 if TYPE_CHECKING:
     from ..mcp.desk import Desk
@@ -141,8 +141,14 @@ def _over_stdio(desk: Desk, engine: RLM) -> None:
         runtime().shut_down()
         os._exit(0)  # a thread waits for stdin, and nothing but its end would wake it
 
+    server = make_server(desk)
+    if is_terminal(sys.stdin):
+        Output(sys.stderr).line(
+            "unspool mcp speaks the Model Context Protocol with the agent that starts it (docs/mcp.md). "
+            "--check says whether all is there, Ctrl-C stops it."
+        )
     try:
-        asyncio.run(serve(make_server(desk), desk, leave))
+        asyncio.run(serve(server, desk, leave))
     finally:
         engine.close()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..events import RunStarted
+from ..types import DRIVEN
 from .exits import CANCELLED, FAILED, errors_as_exits
 from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
 from .terminal import Output, complain, safe
@@ -48,6 +49,7 @@ def watch(
         journal = Journal(runs)
         name = find_run(journal, run)
         asked = [event for event in journal.read(name)[:1] if isinstance(event, RunStarted)]
+        driven = any(event.model.startswith(DRIVEN) for event in asked)  # a session is not resumed
         with contextlib.ExitStack() as shown:
             try:
                 for event in asked if not quiet else ():
@@ -61,12 +63,14 @@ def watch(
                 raise typer.Exit(CANCELLED) from None
         if story.ended is None:
             complain(f"the process of the run {name} has gone")
-            Output(sys.stderr).line(to_go_on(name, runs, None))
+            if not driven:
+                Output(sys.stderr).line(to_go_on(name, runs, None))
             raise typer.Exit(FAILED)
         code = deliver(story, as_object=as_object)
         if not quiet:
             tell_reading(story)
-            hint(story.ended, runs)
+            if not driven:
+                hint(story.ended, runs)
     raise typer.Exit(code)
 
 

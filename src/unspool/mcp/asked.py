@@ -20,6 +20,7 @@ from typing import Annotated, ClassVar, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from ..budget import Budget
+from ..safe_text import one_line
 from .bounds import LOOKED, MOST, Refused
 
 LONGEST_TEXT = 2_000_000  # characters handed over in a call; more is a file
@@ -41,11 +42,12 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, description="Take at
 
 
 class Asked(BaseModel):
-    """The arguments of a tool. ``tool``: its name; the description is the class's."""
+    """The arguments of a tool. ``tool``: its name; what it is for is the class's docstring."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     tool: ClassVar[str]
     reads_only: ClassVar[bool] = True
+    asks_models: ClassVar[bool] = False
 
 
 class OpenContext(Asked):
@@ -112,6 +114,7 @@ class RunCode(Asked):
 
     tool = "run_code"
     reads_only = False
+    asks_models = True
 
     handle: Handle
     code: Annotated[str, Field(min_length=1, max_length=LONGEST_CODE)]
@@ -125,6 +128,7 @@ class Ask(Asked):
 
     tool = "ask"
     reads_only = False
+    asks_models = True
 
     handle: Handle
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
@@ -197,7 +201,7 @@ def read(tool: str, arguments: Mapping[str, object] | None) -> Asked:
 def _told(tool: str, error: ValidationError) -> str:
     told: dict[str, str] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):
-        field = str(each["loc"][0]) if each["loc"] else ""
+        field = one_line(str(each["loc"][0]), 60) if each["loc"] else ""
         why = each["msg"].removeprefix("Value error, ")
         if each["type"] == "extra_forbidden":
             why = f"there is no such argument (known: {', '.join(TOOLS[tool].model_fields)})"

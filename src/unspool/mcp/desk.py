@@ -18,7 +18,7 @@ from ..cli.plain import as_json
 from ..errors import UnspoolError
 from ..types import CellRun, Run
 from .asked import Ask, Asked, Close, Look, OpenContext, ReadRange, RunCode
-from .bounds import LOOKED, MOST, Refused, fitted, sentence
+from .bounds import LOOKED, MOST, Refused, fitted
 from .handles import Handles, Opened
 from .places import Places
 from .progress import Progress
@@ -27,6 +27,7 @@ from .question import follow
 if TYPE_CHECKING:
     from ..rlm import RLM
 
+MOST_ASKED = 8  # questions at once: each is a run with children of its own
 _NOTHING = "(ran; nothing was printed)"
 _TRACEBACK = 3_000  # characters
 
@@ -41,6 +42,7 @@ class Desk:
         self.handles = handles
         self._going: set[asyncio.Task[list[str]]] = set()
         self._ending = False
+        self._asking = 0
 
     async def end(self) -> None:
         """Cancels what goes on, and closes every context."""
@@ -58,7 +60,7 @@ class Desk:
         try:
             return fitted(await work)
         except UnspoolError as error:
-            raise Refused(sentence(error)) from error
+            raise Refused(str(error)) from error
         except asyncio.CancelledError:
             if self._ending:
                 raise Refused("the server is shutting down") from None
@@ -80,9 +82,7 @@ class Desk:
             case RunCode():
                 return await self._run(asked, progress)
             case Ask():
-                async with self.handles.using(asked.handle) as opened:
-                    engine = self._engine.within(self._asks.within(asked.budget))
-                    return await follow(engine, opened, asked.question, asked.answer, progress)
+                return await self._ask(asked, progress)
             case Close():
                 return [as_json(_spent(await self.handles.close(asked.handle)))]
             case _:
@@ -104,6 +104,17 @@ class Desk:
         }
         return [opened.session.description, as_json(told)]
 
+    async def _ask(self, asked: Ask, progress: Progress) -> list[str]:
+        if self._asking >= MOST_ASKED:
+            raise Refused(f"{MOST_ASKED} questions are under way, as many as may be at once: wait for one")
+        self._asking += 1
+        try:
+            async with self.handles.using(asked.handle) as opened:
+                engine = self._engine.within(self._asks.within(asked.budget))
+                return await follow(engine, opened, asked.question, asked.answer, progress)
+        finally:
+            self._asking -= 1
+
     async def _run(self, asked: RunCode, progress: Progress) -> list[str]:
         async with self.handles.using(asked.handle) as opened:
             began = time.monotonic()
@@ -115,9 +126,9 @@ class Desk:
         async with self.handles.using(handle) as opened:
             cell = await _execute(opened, f"print({expression})", progress)
         if cell.outcome not in ("ok", "error"):
-            raise Refused(sentence("; ".join(cell.notes) or str(cell.outcome)))
+            raise Refused("; ".join(cell.notes) or str(cell.outcome))
         if cell.error is not None:
-            raise Refused(sentence(cell.error.message or cell.error.type))
+            raise Refused(cell.error.message or cell.error.type)
         notes = "".join(f"\n[{note}]" for note in cell.notes)
         return cell.output.removesuffix("\n") + notes
 
@@ -154,6 +165,7 @@ def _outcome(cell: CellRun) -> str:
     if cell.error is not None:
         trace = cell.error.traceback.rstrip("\n")
         parts.append(trace if len(trace) <= _TRACEBACK else "… " + trace[-_TRACEBACK:])
+    parts += ["(noted as the answer of this session)"] if cell.outcome == "submitted" else []
     parts += [f"Note: {note}" for note in cell.notes]
     return "\n".join(part for part in parts if part) or _NOTHING
 
@@ -166,6 +178,7 @@ def _figures(cell: CellRun, opened: Opened, seconds: float) -> Mapping[str, obje
         "sub_calls": len(cell.sub_calls),
         "failed": failed,
         "seconds": round(seconds, 3),
+        "cost_so_far": opened.session.cost,
         "left": opened.session.left(),
     }
 

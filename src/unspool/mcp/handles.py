@@ -75,7 +75,7 @@ class Handles:
 
     async def open(self, value: object, sources: Sequence[str], by: str, budget: Budget) -> Opened:
         """A session over the value. What hinders it is raised."""
-        await self._close_idle()
+        await self.close_idle()
         if self._stopping:
             raise Refused("the server is shutting down")
         if len(self._open) + self._opening >= self._most:
@@ -95,11 +95,11 @@ class Handles:
     @asynccontextmanager
     async def using(self, handle: str) -> AsyncIterator[Opened]:
         """The context of a handle, which is not idle meanwhile. Raises :class:`Refused`."""
-        await self._close_idle()
+        await self.close_idle()
         opened = self._open.get(handle)
         if opened is not None and opened.session.over:  # e.g. its journal could not be written
-            run = await self._end(handle, "ended")
-            self._gone[handle] = f"has ended: {run.reason}"
+            self._forget(handle, "has ended")
+            self._gone[handle] = f"has ended: {(await opened.session.aclose()).reason}"
             opened = None
         if opened is None:
             raise Refused(
@@ -113,26 +113,32 @@ class Handles:
             opened.used = time.monotonic()
 
     async def close(self, handle: str) -> Run:
-        async with self.using(handle):
-            return await self._end(handle, "was closed")
+        async with self.using(handle) as opened:
+            self._forget(handle, "was closed")
+            return await opened.session.aclose()
 
     async def close_all(self) -> None:
         """Ends every session; no further one begins."""
         self._stopping = True
-        await asyncio.gather(*(self._end(handle, "was closed") for handle in list(self._open)))
+        await self._close(list(self._open), "was closed")
 
-    async def _close_idle(self) -> None:
+    async def close_idle(self) -> None:
+        """Ends the sessions that nobody has used for long."""
         now = time.monotonic()
         idle = [h for h, each in self._open.items() if not each.users and now - each.used > self._idle]
-        for handle in idle:
-            await self._end(handle, f"was closed: nobody used it for {self._idle / 60:,.0f} minutes")
+        await self._close(idle, f"was closed: nobody used it for {self._idle / 60:,.0f} minutes")
 
-    async def _end(self, handle: str, why: str) -> Run:
-        opened = self._open.pop(handle)
+    async def _close(self, handles: Sequence[str], why: str) -> None:
+        closing = [self._open[handle].session for handle in handles]
+        for handle in handles:
+            self._forget(handle, why)
+        await asyncio.gather(*(session.aclose() for session in closing))
+
+    def _forget(self, handle: str, why: str) -> None:
+        del self._open[handle]
         self._gone[handle] = why
         while len(self._gone) > REMEMBERED:
             del self._gone[next(iter(self._gone))]
-        return await opened.session.aclose()
 
 
 _UNKNOWN = "is not known here (the server may have been started again)"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 PORT = 8643  # beside that of serve
 PATH = "/mcp"
+SWEEP_SECONDS = 60.0
 BODY_BYTES = 16 << 20  # the longest text, escaped, and room around it
 
 
@@ -123,5 +124,16 @@ async def serve(
     manager = StreamableHTTPSessionManager(server, max_request_body_size=BODY_BYTES)
     service = Service(manager, desk, settings)
     async with manager.run():
-        await serve_until_stopped(service, bound, ready)
-        await service.ended()
+        sweeping = asyncio.create_task(_close_idle(desk))
+        try:
+            await serve_until_stopped(service, bound, ready)
+            await service.ended()
+        finally:
+            sweeping.cancel()
+
+
+async def _close_idle(desk: Desk) -> None:
+    """Clients may go and never come back: what they left open is closed when it is due."""
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        await desk.handles.close_idle()

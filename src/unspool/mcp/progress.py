@@ -20,10 +20,11 @@ Tell = Callable[[float, str], Awaitable[None]]
 
 
 class Progress:
-    """The notifications of one call."""
+    """The notifications of one call. ``beat``: seconds between two that say that it goes on."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: Tell, *, beat: float = BEAT) -> None:
         self._tell = tell
+        self._beat = beat
         self._number = 0
 
     async def say(self, text: str) -> None:
@@ -36,7 +37,7 @@ class Progress:
 
         async def beat() -> None:
             while True:
-                await asyncio.sleep(BEAT)
+                await asyncio.sleep(self._beat)
                 await self.say(told())
 
         task = asyncio.create_task(beat())

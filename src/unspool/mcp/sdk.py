@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..errors import ConfigError
 from ..safe_text import one_line, safe
 from .asked import TOOLS, Asked, OpenContext, described, read, schema_of
-from .bounds import MOST, Refused
+from .bounds import MOST, Refused, sentence
 from .desk import Desk
 from .places import folders_of
 from .progress import Progress
@@ -81,7 +81,9 @@ class _Calls:
                     description=described(kind),
                     input_schema=schema_of(kind),
                     annotations=ToolAnnotations(
-                        read_only_hint=kind.reads_only, destructive_hint=False, open_world_hint=False
+                        read_only_hint=kind.reads_only,
+                        destructive_hint=False,
+                        open_world_hint=kind.asks_models,
                     ),
                 )
                 for name, kind in TOOLS.items()
@@ -104,7 +106,7 @@ class _Calls:
                 return folders
             texts = await self._desk.do(asked, _client(context), folders, _progress(context))
         except Refused as error:
-            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+            return CallToolResult(content=[TextContent(text=sentence(error))], is_error=True)
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
             told = f"unspool itself failed ({type(error).__name__}); its standard error says where"
