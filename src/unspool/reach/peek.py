@@ -83,20 +83,34 @@ def span(value: object, start: int, stop: int | None, size: int) -> str:
 
 def lines(value: object, first: int, last: int, size: int) -> str:
     """The lines from ``first`` to ``last``, numbered from 1, as many as there is room for."""
-    taken: list[str] = []
-    room, number = size, first - 1
-    for line in _lines_of(_text(value), first, last, size):
-        if taken and len(line) + 1 > room:
-            return _told(first, number, taken, f"; more follows: first_line={number + 1}")
-        if len(line) > room:  # one line alone is longer than there is room
-            at = f"; line {first} is longer than {size:,} characters: read it by start and stop"
-            return _told(first, first, [line[:room]], at)
-        taken.append(line)
-        room -= len(line) + 1
-        number += 1
-    if not taken:
+    text = _text(value)
+    start = _line_start(text, first)
+    if start is None:
         raise ValueError(f"there is no line {first:,}")
-    return _told(first, number, taken, "")
+    piece = str(text[start : start + size + 1])
+    found = piece.split("\n")
+    if len(piece) > size or not found[-1]:  # of the last one there is only a part, or nothing
+        del found[-1]
+    if not found:
+        more = f"; line {first:,} is longer than {size:,} characters: read it by start={start} and stop"
+        return _told(first, [piece[:size]], more)
+    taken = found[: last - first + 1]
+    cut = len(taken) < last - first + 1 and len(piece) > size
+    more = f"; more follows: first_line={first + len(taken)}" if cut else ""
+    return _told(first, taken, more)
+
+
+def _line_start(text: str | LazyText, number: int) -> int | None:
+    """Where a line begins; ``None`` where there is none of that number."""
+    if isinstance(text, LazyText):
+        found = text.line_span(number)
+        return None if found is None or not text[found[0] : found[0] + 1] else found[0]
+    at = 0
+    for _ in range(number - 1):
+        at = text.find("\n", at) + 1
+        if not at:
+            return None
+    return at if at < len(text) else None
 
 
 def grep(value: object, pattern: str, limit: int) -> str:
@@ -139,32 +153,10 @@ def _lines_with(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
         yield f"{number}: {line}"
 
 
-def _told(first: int, last: int, taken: Sequence[str], more: str) -> str:
+def _told(first: int, taken: Sequence[str], more: str) -> str:
+    last = first + len(taken) - 1
     where = f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
-    return f"[{where}{more}]\n" + "\n".join(taken)
-
-
-def _lines_of(text: str | LazyText, first: int, last: int, size: int) -> Iterator[str]:
-    """Lines without their ends, each at most one character longer than ``size``."""
-    if isinstance(text, LazyText):
-        for number in range(first, last + 1):
-            found = text.line_span(number)
-            if found is None:
-                return
-            yield str(text[found[0] : min(found[1], found[0] + size + 1)]).removesuffix("\r")
-        return
-    at = 0
-    for _ in range(first - 1):
-        at = text.find("\n", at) + 1
-        if not at:
-            return
-    for _ in range(first, last + 1):
-        if at >= len(text):
-            return
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        yield text[at : min(end, at + size + 1)].removesuffix("\r")
-        at = end + 1
+    return f"[{where}{more}]\n" + "\n".join(line.removesuffix("\r") for line in taken)
 
 
 def _items(value: object, size: int, *, last: bool) -> str:
