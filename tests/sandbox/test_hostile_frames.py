@@ -73,7 +73,7 @@ class HostileZygote:
         self.script = script
         self.threads: list[threading.Thread] = []
         self.dead = threading.Event()
-        self.hello: dict[str, object] = {}
+        self.seconds = SECONDS
 
     def open(self, request: object, fds: Sequence[int]) -> None:
         control, orders = (socket.socket(fileno=os.dup(fd)) for fd in fds[:2])
@@ -81,8 +81,11 @@ class HostileZygote:
             self.threads.append(threading.Thread(target=play, args=(sock,)))
             self.threads[-1].start()
 
-    def failure(self) -> str:
-        return ""
+    async def why(self, reason: str) -> SandboxUnavailable:
+        return SandboxUnavailable(reason)
+
+    def gone(self) -> str:
+        return "the keeper is gone"
 
     def _worker(self, control: socket.socket) -> None:
         try:
@@ -157,11 +160,12 @@ async def meet(script: Script) -> CellEnd | None:
     """One cell with that worker; ``None`` where it did not even open."""
     loop, strange = asyncio.get_running_loop(), list[dict[str, object]]()
     loop.set_exception_handler(lambda _, context: strange.append(context))
-    zygote, node, handed = HostileZygote(script), NodeProcesses(), hand_over("context")
+    zygote = HostileZygote(script)
+    node, handed = NodeProcesses(zygote), hand_over("context")
     request = {"memory": 1, "mapped": 0, "context": "ascii", "start": 0, "length": 7}
     try:
         async with asyncio.timeout(SECONDS):
-            await node.open(zygote, ReplSpec("context", shown=100), handed, request)  # type: ignore[arg-type]
+            await node.open(ReplSpec("context", shown=100), handed, request)  # type: ignore[arg-type]
             end = await CellRun(node, 1, on_call).run(PLAY, 0.02)
     except (ContextError, SandboxUnavailable):
         end = None
@@ -374,13 +378,10 @@ async def test_a_flood_is_read_no_faster_than_it_is_answered() -> None:
             open_at_once -= 1
         return HostReply()
 
-    zygote, node, handed = (
-        HostileZygote(Script((Say("cell", flood),), ending="hang")),
-        NodeProcesses(),
-        hand_over(""),
-    )
+    zygote = HostileZygote(Script((Say("cell", flood),), ending="hang"))
+    node, handed = NodeProcesses(zygote), hand_over("")
     request = {"memory": 1, "mapped": 0, "context": "ascii", "start": 0, "length": 0}
-    await node.open(zygote, ReplSpec("", shown=100), handed, request)  # type: ignore[arg-type]
+    await node.open(ReplSpec("", shown=100), handed, request)  # type: ignore[arg-type]
     running = asyncio.create_task(CellRun(node, 1, never).run(PLAY, 1.0))
     await asyncio.sleep(0.5)
     running.cancel()

@@ -8,6 +8,7 @@ zygote's life to the thread that made it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -64,6 +65,8 @@ class Died(SandboxUnavailable):
 
 class Zygote:
     """The host's end of one zygote."""
+
+    seconds = 60.0  # for a node to be ready, of one that is not warm yet
 
     def __init__(self, kind: Kind) -> None:
         self.hello: Mapping[str, object] = {}
@@ -132,6 +135,19 @@ class Zygote:
                 raise SandboxUnavailable(why) from None
             self._failure = self._failure or f"it does not take requests: {error}"  # another one is started
             raise Died(why) from None
+
+    async def why(self, reason: str) -> SandboxUnavailable:
+        """Its own words for why it cannot serve, where it has some."""
+        for _ in range(20):
+            if failure := self.failure():
+                told = f"the sandbox cannot start: {failure}; {ADVICE}"
+                return (SandboxUnavailable if self.hello.get("error") else Died)(told)
+            await asyncio.sleep(0.01)
+        return Died(f"the REPL did not start: {reason}")
+
+    def gone(self) -> str:
+        """A keeper never ends by what a cell does."""
+        return "all its processes were killed from outside, by the system for want of memory or by a person"
 
     def close(self) -> None:
         """Lets it end; its nodes end with it. ``ended`` is done when they have."""

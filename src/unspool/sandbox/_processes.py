@@ -12,20 +12,18 @@ import asyncio
 import json
 import os
 import socket
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..errors import ContextError, SandboxUnavailable
 from ._channel import FrameChannel, PacketChannel
 from ._handover import Handed
-from ._launch import ADVICE, Died, Zygote
 from .protocol import ReplSpec
 from .worker import Frame, FrameReader, ProtocolError, Screen, pack
 from .zygote import Request
 
-OPEN_SECONDS = 60.0
 CLOSE_SECONDS = 5.0
 KEEPER_SECONDS = 2.0
-KEEPER_GONE = "the keeper is gone"
 _SMALL_FRAME = 4 << 20  # what a checkpoint may say
 
 
@@ -39,12 +37,31 @@ class Listener(Protocol):
     def on_lost(self, reason: str) -> None: ...
 
 
+class Maker(Protocol):
+    """Who makes the processes: a zygote, or a command that leads to an interpreter."""
+
+    @property
+    def seconds(self) -> float:
+        """In which they have to be ready."""
+
+    def open(self, request: Request, fds: Sequence[int]) -> None:
+        """Asks for them; ``fds``: the worker's socket, the keeper's, the context, room for the screen."""
+
+    async def why(self, reason: str) -> SandboxUnavailable:
+        """Why they are not ready, where ``reason`` is all that the node knows."""
+
+    def gone(self) -> str:
+        """Why they are no more, where the keeper could not say so."""
+
+
 class NodeProcesses:
     """See the module docstring."""
 
-    def __init__(self) -> None:
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
         self.listener: Listener | None = None
         self.lost: str | None = None
+        self.gone = ""  # why its keeper is no more
         self._control: FrameChannel | None = None
         self._orders: PacketChannel | None = None
         self._shown = 0
@@ -52,12 +69,12 @@ class NodeProcesses:
         self._opened: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._ended = asyncio.Event()
 
-    async def open(self, zygote: Zygote, spec: ReplSpec, handed: Handed, request: Request) -> None:
+    async def open(self, spec: ReplSpec, handed: Handed, request: Request) -> None:
         self._shown, self._room = spec.shown, Screen.room(spec.shown)
         control, theirs = socket.socketpair()
         orders, keepers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            zygote.open(request, [theirs.fileno(), keepers.fileno(), handed.fd, self._room])
+            self._maker.open(request, [theirs.fileno(), keepers.fileno(), handed.fd, self._room])
         except BaseException:  # whatever happened, nothing was opened
             control.close()
             orders.close()
@@ -73,7 +90,7 @@ class NodeProcesses:
         without = list(spec.without)
         self._control.send(pack("open", values, shown=spec.shown, tables=spec.tables, without=without))
         try:
-            async with asyncio.timeout(OPEN_SECONDS):
+            async with asyncio.timeout(self._maker.seconds):
                 frame = await self._opened
         except asyncio.CancelledError:
             # A zygote that is not warm yet may take seconds for it.
@@ -82,10 +99,10 @@ class NodeProcesses:
         except BaseException as error:
             await self.close()
             if isinstance(error, TimeoutError):
-                raise SandboxUnavailable(f"the sandbox did not start within {OPEN_SECONDS:.0f} s") from None
+                late = await self._maker.why(f"it was not ready within {self._maker.seconds:.0f} s")
+                raise SandboxUnavailable(str(late)) from None
             if isinstance(error, _Lost):
-                why = await _why(zygote, str(error))
-                raise (SandboxUnavailable if zygote.hello.get("error") else Died)(why) from None
+                raise await self._maker.why(str(error)) from None
             raise
         if frame.kind != "ready":
             await self.close()
@@ -161,7 +178,8 @@ class NodeProcesses:
     def _on_packet(self, data: bytes) -> None:
         if not data:
             self._ended.set()
-            self._on_lost(KEEPER_GONE)
+            self.gone = self._maker.gone()
+            self._on_lost(self.gone)
             return
         message = json.loads(data)
         if self.listener is not None:
@@ -181,12 +199,3 @@ class NodeProcesses:
 
 class _Lost(Exception):
     """The processes ended before the REPL was ready."""
-
-
-async def _why(zygote: Zygote, reason: str) -> str:
-    """The zygote's own words for why it cannot serve, where it has some."""
-    for _ in range(20):
-        if failure := zygote.failure():
-            return f"the sandbox cannot start: {failure}; {ADVICE}"
-        await asyncio.sleep(0.01)
-    return f"the REPL did not start: {reason}"

@@ -25,7 +25,7 @@ import itertools
 import os
 import signal
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
 from ..types import CellOutcome, TextPart
@@ -33,7 +33,7 @@ from . import _launch
 from ._cell import CellEnd, CellRun
 from ._handover import Handed, hand_over_async
 from ._memory import free_memory
-from ._processes import KEEPER_GONE, NodeProcesses
+from ._processes import Maker, NodeProcesses
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
 from .zygote import SCRATCH, Request
 
@@ -44,6 +44,22 @@ _SMALL = 4 << 20  # bytes
 TRIES = 5  # to open a REPL: of the processes that wait ready, all may have been killed
 MAX_CLOSING = 16  # REPLs that close at once before another one is opened
 _AS_BEFORE = "everything is as it was before this cell"
+
+
+class Home(Protocol):
+    """What a REPL needs of the sandbox that it is in."""
+
+    def maker(self) -> Maker:
+        """Who makes the processes of a REPL that begins, or begins anew."""
+
+    def default_memory(self) -> int:
+        """Bytes for a REPL that was not told; 0 where only the other side can know."""
+
+    def handed_on(self, context: object) -> Handed | None:
+        """A context that another REPL of this sandbox has in memory already."""
+
+    def forget(self, repl: ProcessRepl) -> None:
+        """It has no processes any more."""
 
 
 class ProcessSandbox:
@@ -121,6 +137,9 @@ class ProcessSandbox:
                 return handed.part(start, length)
         return None
 
+    def maker(self) -> Maker:
+        return _launch.zygote(self.kind)
+
     def default_memory(self) -> int:
         """Half of what is free, shared by the live nodes."""
         return max(_LEAST_MEMORY, free_memory() // 2 // max(1, len(self._repls)))
@@ -129,7 +148,7 @@ class ProcessSandbox:
 class ProcessRepl:
     """One node's REPL."""
 
-    def __init__(self, sandbox: ProcessSandbox, spec: ReplSpec, on_call: OnCall) -> None:
+    def __init__(self, sandbox: Home, spec: ReplSpec, on_call: OnCall) -> None:
         self._sandbox = sandbox
         self._spec = spec
         self._on_call = on_call
@@ -160,9 +179,9 @@ class ProcessRepl:
             "files": self._spec.files,
         }
         for left in reversed(range(TRIES)):
-            node = NodeProcesses()
+            node = NodeProcesses(self._sandbox.maker())
             try:
-                await node.open(_launch.zygote(self._sandbox.kind), self._spec, handed, request)
+                await node.open(self._spec, handed, request)
                 break
             except _launch.Died:  # what was ready has been killed in its sleep: nothing has run yet
                 if not left:
@@ -261,7 +280,7 @@ class ProcessRepl:
 
     def _words(self, end: CellEnd) -> str:
         """Why a cell was killed."""
-        limit = f"{self._memory / 1e6:,.0f} MB"
+        limit = f"{self._memory / 1e6:,.0f} MB" if self._memory else "half of what was free where it runs"
         if end.killed_for == "memory" or end.word == "memory":
             return f"killed for memory: the limit of the REPL is {limit}"
         if end.killed_for == "scratch":
@@ -274,10 +293,8 @@ class ProcessRepl:
             return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt"
         if end.how == "lost" and end.reason.startswith(("the worker broke", "it could not")):
             return end.reason
-        if end.how == "lost" and end.reason == KEEPER_GONE:  # it never ends by what a cell does
-            return (
-                "all its processes were killed from outside, by the system for want of memory or by a person"
-            )
+        if end.how == "lost" and self._node is not None and end.reason == self._node.gone:
+            return end.reason
         return _status(end.status)
 
 

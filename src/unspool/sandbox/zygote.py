@@ -87,16 +87,20 @@ class Request(TypedDict):
     files: bool  # it will be handed descriptors of the user's files
 
 
-def warm_up(more: list[str]) -> list[str]:
-    """Imports what models use; returns what is there. Never computes: threads must not start."""
-    import warnings
-
-    # random would reseed itself in every fork, and so forget a cell's random.seed(…) by the next one.
+def import_random() -> None:
+    """It would reseed itself in every fork, and so forget a cell's ``random.seed(…)`` by the next one."""
     register, os.register_at_fork = os.register_at_fork, lambda **_: None
     try:
         import random  # noqa: F401
     finally:
         os.register_at_fork = register
+
+
+def warm_up(more: list[str]) -> list[str]:
+    """Imports what models use; returns what is there. Never computes: threads must not start."""
+    import warnings
+
+    import_random()
     done = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
