@@ -27,6 +27,7 @@ from ..errors import SandboxUnavailable
 from . import _sent, _wire
 from .zygote import Request
 
+READY_SECONDS = 60.0  # for the REPL, once Python has answered
 _NOISE = 1 << 20  # bytes that may come before Python's own first word
 _SAID = 2_000  # characters of stderr that are kept
 _END = 3.0  # seconds for the command to end by itself, and again for a TERM
@@ -122,10 +123,11 @@ class Line:
 
     def __init__(self, argv: Sequence[str], seconds: float) -> None:
         self._argv = with_prompt(argv)
-        self.seconds = seconds  # to start
+        self._answer_in = seconds
+        self.seconds = seconds + READY_SECONDS
         self.failure = ""
+        self._met = False  # Python has answered: what is on stdout from then on is the wire
         self._said = bytearray()
-        self._began = time.monotonic()
 
     def open(self, request: Request, fds: Sequence[int]) -> None:
         """Returns at once."""
@@ -186,11 +188,11 @@ class Line:
         mark = re.compile(rb"\n" + token + rb" (\d{1,3})\.(\d{1,3})\n")
         os.write(stdin, _sent.first_line(token))
         heard = bytearray()
-        until = self._began + self.seconds
+        until = time.monotonic() + self._answer_in
         while (match := mark.search(heard)) is None:
             left = until - time.monotonic()
             if left <= 0 or len(heard) > _NOISE:
-                what = f"within {self.seconds:g} s" if left <= 0 else f"in {_NOISE:,} bytes"
+                what = f"within {self._answer_in:g} s" if left <= 0 else f"in {_NOISE:,} bytes"
                 self._said += heard[-_SAID:]
                 self.failure = (
                     f"no Python answered {what} from {self._name()}{self._words()}. It has to run what it "
@@ -217,12 +219,13 @@ class Line:
             least, there = (".".join(map(str, v)) for v in (_sent.LEAST, version))
             self.failure = f"{self._name()} gives Python {there}: the sandbox needs {least} or newer there"
             return False
+        self._met = True
         return True
 
-    def _hear(self, stderr: int) -> bool:
+    def _hear(self, pipe: int) -> bool:
         """Keeps the end of what the command says; whether there was something."""
         try:
-            data = os.read(stderr, 1 << 16)
+            data = os.read(pipe, 1 << 16)
         except OSError:
             return False
         self._said += data
@@ -255,6 +258,8 @@ class Line:
                 process.wait(_END)
                 break
         self._hear(process.stderr.fileno())
+        if not self._met:
+            self._hear(process.stdout.fileno())
         process.stdout.close()
         process.stderr.close()
         status = process.returncode

@@ -1,4 +1,10 @@
-"""The sandboxes by name, one of each per process: all engines share a zygote."""
+"""The sandboxes by name, one of each per process: all engines share a zygote.
+
+>>> shared_sandbox("no such")
+Traceback (most recent call last):
+    ...
+unspool.errors.ConfigError: sandbox='no such': there are 'process', 'none', 'command:…', or pass a Sandbox
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,8 @@ from .._runtime import runtime
 from ..errors import ConfigError
 from .protocol import Sandbox
 
-NAMES = ("process", "none")
+NAMES = ("process", "none", "command:…")
+_COMMAND = "command:"
 
 _shared: dict[tuple[int, str], Sandbox] = {}
 _lock = threading.Lock()  # engines are made in any thread
@@ -20,14 +27,21 @@ def shared_sandbox(name: str) -> Sandbox:
 
     Raises :class:`ConfigError` for a name that there is not.
     """
-    if name not in NAMES:
-        raise ConfigError(f"sandbox={name!r}: there are {', '.join(map(repr, NAMES))}, or pass a Sandbox")
+    key = (os.getpid(), name)
     with _lock:
-        key = (os.getpid(), name)
         if key not in _shared:
-            from .process import ProcessSandbox
-
-            sandbox = ProcessSandbox(name)
-            _shared[key] = sandbox
+            _shared[key] = sandbox = _made(name)
             runtime().closers.append(sandbox.close)
         return _shared[key]
+
+
+def _made(name: str) -> Sandbox:
+    if name.startswith(_COMMAND):
+        from .command import CommandSandbox
+
+        return CommandSandbox(name.removeprefix(_COMMAND))
+    if name in ("process", "none"):
+        from .process import ProcessSandbox
+
+        return ProcessSandbox(name)
+    raise ConfigError(f"sandbox={name!r}: there are {', '.join(map(repr, NAMES))}, or pass a Sandbox")
