@@ -44,6 +44,10 @@ class Wrong:
         self.turn = asyncio.Lock()
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> Repl:
+        async with self.turn:
+            return await self._open(spec, on_call)
+
+    async def _open(self, spec: ReplSpec, on_call: OnCall) -> Repl:
         if self.mistake == "shares" and self.repls:
             return self.repls[0]
 
