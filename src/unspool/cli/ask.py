@@ -21,6 +21,7 @@ from .options import (
     Models,
     Quiet,
     RunsFolder,
+    SandboxOption,
     ShowCode,
     StrategyOption,
     SubModels,
@@ -102,6 +103,7 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    sandbox: SandboxOption = "process",
     cache: Cache = False,
     runs: RunsFolder = None,
     no_journal: Annotated[
@@ -153,6 +155,7 @@ def ask(
             runs=not no_journal and (runs or True),
             keep_context=keep_context,
             strategy=how,
+            sandbox=sandbox,
         )
         display = make_display(quiet=quiet, show_code=show_code)
         try:

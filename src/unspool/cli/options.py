@@ -54,6 +54,16 @@ MaxDepth = Annotated[
         "--max-depth", min=0, metavar="N", help="Levels of children at most. [default: 1]", show_default=False
     ),
 ]
+SandboxOption = Annotated[
+    str,
+    typer.Option(
+        "--sandbox",
+        metavar="NAME",
+        help="Where code runs: process, none, or command:CMD for a container or another machine, such as "
+        '"command:docker run -i --rm --network none IMAGE python3 -". [default: process]',
+        show_default=False,
+    ),
+]
 StrategyOption = Annotated[
     str,
     typer.Option(

@@ -115,8 +115,10 @@ def _engine(
     from ..models.discover import resolve_pair
     from ..models.spelled import taken
     from ..rlm import RLM
+    from ..sandbox.shared import is_name
 
     then = dict(started.settings)
+    sandbox = str(then.get("sandbox"))
     if then.get("tools"):
         raise ConfigError(
             f"this run has tools of a program ({then['tools']}): go on with it there, "
@@ -136,7 +138,7 @@ def _engine(
         settings=of_root,
         sub_settings=of_sub,
         profile=started.profile,
-        sandbox="none" if then.get("sandbox") == "none" else "process",
+        sandbox=sandbox if is_name(sandbox) else "process",
         runs=runs or True,
         **same,  # type: ignore[arg-type]
     )

@@ -35,6 +35,11 @@ def shared_sandbox(name: str) -> Sandbox:
         return _shared[key]
 
 
+def is_name(name: str) -> bool:
+    """Whether there is a sandbox of that name: one that a program has made has the name of its class."""
+    return name in NAMES or name.startswith(_COMMAND)
+
+
 def _made(name: str) -> Sandbox:
     if name.startswith(_COMMAND):
         from .command import CommandSandbox
