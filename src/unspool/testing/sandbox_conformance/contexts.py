@@ -6,9 +6,10 @@ import hashlib
 import tempfile
 from pathlib import Path
 
-from ...contexts.grants import OPEN, Grants
+from ...contexts.grants import Grants
 from ...contexts.sources import with_sources
 from ...sandbox.protocol import HostCall
+from ...sandbox.worker import OPEN
 from .bench import Bench, ScriptedHost, check
 
 _SAME = "import hashlib\nhashlib.sha256(repr(context).encode('utf-8', 'surrogatepass')).hexdigest()"
