@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.evals.readings import items_in, name_in, number_in, pairs_in
 from unspool.evals.sample import Sample
-from unspool.evals.scores import SCORERS, ScorerName, score
+from unspool.evals.scores import SCORERS, ScorerName, in_order, score
 
 LABELS = ("location", "person", "number")
 
@@ -22,7 +24,8 @@ def sample(scorer: ScorerName, gold: object, among: tuple[str, ...] = ()) -> Sam
     [
         (12, 12.0), (12.0, 12.0), ("12", 12.0), (" 12. ", 12.0), ("1,204", 1204.0), ("-3", -3.0), ("3.5", 3.5),
         ("There are 12 of them, so 12.", 12.0), ("Of 40 entries, the answer is 12.", 12.0), ("Answer: 7", 7.0),
-        ("answer: 3? No. Answer: 4", 4.0), ([12], 12.0), ({"count": 12}, 12.0),
+        ("answer: 3? No. Answer: 4", 4.0),
+        ("**Answer:** 7 (of 40)", 7.0), ("The final answer is **7**, out of 40.", 7.0), ("$\\boxed{7}$", 7.0), ("about 7%", 7.0), ([12], 12.0), ({"count": 12}, 12.0),
         ("12 of 40", None), ("twelve", None), ("", None), (True, None), (None, None), ([1, 2], None), ("a12b", None),
         ("v1.2.3", None), (10**400, None),
     ],
@@ -36,7 +39,8 @@ def test_a_number_is_read_only_where_there_is_one(said: object, number: float | 
     [
         ("a, b; c\nd", ["a", "b", "c", "d"]), ('["a", "b"]', ["a", "b"]), ("1. a\n2. b", ["a", "b"]),
         ("- a\n* b", ["a", "b"]), ("The answer is: a, b", ["a", "b"]), (("A", "b "), ["a", "b"]), ({"a": 1}, ["a"]),
-        ([["a"], "b"], ["a", "b"]), (3, ["3"]), (None, None), ("", []),
+        ("The codes are: a, b and c.", ["a", "b", "c"]), ("- vault one: a\n- vault two: b", ["a", "b"]), ("sand", ["sand"]),
+        ("**a**\n**b**", ["a", "b"]), ([["a"], "b"], ["a", "b"]), (3, ["3"]), (None, None), ("", []),
     ],
 )  # fmt: skip
 def test_items_are_read_from_lists_and_from_texts(said: object, items: list[str] | None) -> None:
@@ -74,6 +78,8 @@ def test_names_are_bare() -> None:
         ("set", ["a"] * 50 + ["b"], ["a", "b"], (), 1.0, ""),
         ("pairs", [[2, 1]], [[1, 2]], (), 1.0, ""), ("pairs", [[1, 2], [1, 3]], [[1, 2]], (), 2 / 3, "part"),
         ("lines", "a\nb\n", "a\nb", (), 1.0, ""), ("lines", "a\nx", "a\nb", (), 0.5, "part"), ("lines", ["a"], "a", (), 0.0, "unreadable"),
+        ("lines", "```python\na\nb\n```", "a\nb\n", (), 1.0, ""), ("lines", "a\n" * 99, "a\nb", (), 0.0, "unreadable"),
+        ("set", '```json\n["a", "b"]\n```', ["a", "b"], (), 1.0, ""),
         ("set", None, ["a"], (), 0.0, "none"), ("lines", "", "a", (), 0.0, "none"),
     ],
 )  # fmt: skip
@@ -86,6 +92,25 @@ def test_what_an_answer_is_worth(
 
 def test_a_text_whose_indentation_is_wrong_is_not_exact() -> None:
     assert score(sample("lines", "def f():\n    return 1\n"), "def f():\nreturn 1\n").value < 1
+
+
+texts = st.lists(st.sampled_from(["a", "b", "", "  a"]), max_size=12)
+
+
+@given(texts, texts)
+def test_lines_in_order_are_counted_as_the_usual_table_does(ours: list[str], wanted: list[str]) -> None:
+    table = [[0] * (len(wanted) + 1) for _ in range(len(ours) + 1)]
+    for i, a in enumerate(ours):
+        for j, b in enumerate(wanted):
+            table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+    assert in_order(ours, wanted) == table[-1][-1]
+
+
+def test_a_long_answer_takes_no_long_time() -> None:
+    answer, gold = "z\n" + "\nx\n" * 7_000, "\n\nx\ny" * 400
+    started = time.monotonic()
+    assert 0 < score(sample("lines", gold), answer).value < 1
+    assert time.monotonic() - started < 20  # it took minutes where lines were compared pair by pair
 
 
 anything = st.recursive(

@@ -19,7 +19,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w]|\.\d)")
-_ANSWER = re.compile(r"\banswer\b(?:\s+is)?\s*[:=]?\s*", re.IGNORECASE)
+_ANSWER = re.compile(r"\banswer\b[\s*_`]*(?:is\b)?[\s*_`]*[:=]?[\s*_`]*", re.IGNORECASE)
+_FENCED = re.compile(r"\s*```\w*\n(.*)\n```\s*", re.DOTALL)
 _EDGE = " \t\r\n\"'`*.,:;()[]<>{}"
 _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _PAIR = re.compile(r"[(\[]\s*[\"']?([\w.-]+)[\"']?\s*,\s*[\"']?([\w.-]+)[\"']?\s*[)\]]")
@@ -67,7 +68,7 @@ def items_in(value: object) -> list[str] | None:
         if isinstance(parsed, list):
             return items_in(parsed)
         body = _after_answer(value)
-        parts: Iterable[object] = [_MARK.sub("", part) for part in re.split(r"[,;\n]", body)]
+        parts: Iterable[object] = [_bare_item(part) for part in re.split(r"[,;\n]|\band\b", body)]
     elif isinstance(value, Mapping):
         parts = list(value)
     elif isinstance(value, list | tuple | set | frozenset):
@@ -91,11 +92,26 @@ def pairs_in(value: object) -> list[tuple[str, str]] | None:
 
 
 def _parsed(text: str) -> object:
-    """The JSON that the whole text is."""
+    """The JSON that the whole text is, a fence around it left out."""
     try:
-        return json.loads(text)
+        return json.loads(unfenced(text))
     except (ValueError, RecursionError):
         return None
+
+
+def _bare_item(text: str) -> str:
+    """Without the mark of a list, and without what a colon introduces it with."""
+    return _MARK.sub("", text).rpartition(": ")[2]
+
+
+def unfenced(text: str) -> str:
+    """A text in one fence as the text.
+
+    >>> unfenced("```python\\nx = 1\\n```\\n"), unfenced("x")
+    ('x = 1', 'x')
+    """
+    found = _FENCED.fullmatch(text)
+    return found[1] if found else text
 
 
 def _after_answer(text: str) -> str:
