@@ -221,8 +221,8 @@ class PastRun:
             goes_on = number != last or max(node.turns) > cell.started.turn
             undone = cell.ended.outcome in _UNDONE
             # A first look that failed has ended its node, or the node would have gone on.
-            failed_look = cell.started.turn == 0 and cell.ended.outcome == "error"
-            cell.sealed = goes_on or undone or not (failed_look or self._was_cut(cell))
+            failed_look = cell.started.turn == 0 and cell.ended.outcome != "ok"
+            cell.sealed = goes_on or not (failed_look or (self._was_cut(cell) and not undone))
             cell.skipped = cell.sealed and (undone or number <= anew)
         for cell in node.cells.values():
             if not cell.sealed:

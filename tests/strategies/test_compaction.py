@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from unspool import RLM, Budget, Message, ModelError
 from unspool.testing import ScriptedModel
 
@@ -92,3 +94,17 @@ def test_the_small_profile_has_room_for_notes() -> None:
     _, model = by("compaction", counting, LONG, profile="small")
     assert {request.max_tokens for request in model.requests} == {1_000}  # a quarter of the window
     assert all(request.stop == () for request in model.requests)
+
+
+def test_a_limit_on_time_leaves_the_notes_as_a_draft() -> None:
+    async def stuck(messages: tuple[Message, ...]) -> str:
+        if "part\n3." in messages[-1].text:
+            await asyncio.sleep(60)
+        return counting(messages)
+
+    model = ScriptedModel(stuck, window=4_000)
+    run = RLM(model, strategy="compaction", runs=False, budget=Budget(seconds=3)).run("How many?", LONG)
+    assert (run.status, run.draft) == ("budget", "variable draft")
+    assert str(run.answer).startswith(
+        "(the reading stopped in part 3: what comes after it was not read)\nlines: "
+    )

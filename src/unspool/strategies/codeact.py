@@ -3,7 +3,8 @@ does.
 
 Contract: the model reads the input in its first message, head and tail where it does not fit, and works
 turn by turn in a REPL that has no ``context``: what code should work on, the model has to copy.
-``codeact_subcalls`` has the functions that make sub-calls in the REPL besides."""
+``codeact_subcalls`` has the functions that make sub-calls in the REPL besides.
+"""
 
 from __future__ import annotations
 

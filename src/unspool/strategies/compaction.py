@@ -28,10 +28,12 @@ def compaction(given: Given) -> Plan:
     sub = for_texts(given.sub_profile, given.root, given.sub)
     fits = part_size(given, sub)
     notes = min(NOTES, fits // SHARE)
-    size, whole = min(MOST, fits - notes), room(given)
+    size, whole = min(MOST, fits - 2 * notes), room(given)  # notes may be longer than they should
     program = (
-        f"print(_input.compacted(_input.parts(context, {size}), {given.query!r},\n"
-        f"    llm_query, whole={whole}, notes={notes}))"
+        f"for draft in _input.compacted(_input.parts(context, {size}), {given.query!r},\n"
+        f"        llm_query, whole={whole}, notes={notes}):\n"
+        "    pass\n"
+        "print(draft)"
     )
     plan = answered_at_once(
         given, program, window=whole, about=ABOUT, repl="repl_compaction.py",

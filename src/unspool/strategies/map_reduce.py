@@ -3,7 +3,8 @@ together by code where it can be (counts are summed), else by models, and answer
 
 Contract: what is asked of a part goes by the kind of question (:mod:`.questions`): how many there are in
 it, how many of each, or the facts in it. All parts are asked at once, as many as the model takes. A part
-whose call fails is left out, and a note of the run counts them."""
+whose call fails is left out, and a note of the run counts them.
+"""
 
 from __future__ import annotations
 

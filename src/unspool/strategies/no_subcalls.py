@@ -17,7 +17,9 @@ from ..models.protocol import Message
 from ..prompts import First, Profile
 from .protocol import SUB_CALLS, Given, Plan
 
-_ASKS = re.compile(rf"\b(?:{'|'.join(SUB_CALLS)}|sub-calls?|a language model|LLMError)\b")
+_NAMES = "|".join((*SUB_CALLS, "LLMError", "FailedCall"))
+_ASKS = re.compile(rf"\b(?:{_NAMES}|sub-calls?|a language model|a model can read|ask about)\b")
+_ITEM, _SENTENCE = re.compile(r"\s*(?:- |\d+\. )"), re.compile(r"(?<=[.!?]) ")
 _NUMBER = re.compile(r"^\d+(?=\. )", re.MULTILINE)
 
 
@@ -52,8 +54,9 @@ def bare(profile: Profile) -> Profile:
 
 
 def without_sub_calls(text: str) -> str:
-    """The lines that do not speak of asking models; a numbered list is numbered anew."""
-    lines = [line for line in text.split("\n") if not _ASKS.search(line)]
+    """The text without what speaks of asking models: items of lists as a whole, else sentences. A numbered
+    list is numbered anew."""
+    lines = [kept for line in text.split("\n") if (kept := _kept(line)) or not line]
     count = 0
 
     def number(_: re.Match[str]) -> str:
@@ -62,3 +65,11 @@ def without_sub_calls(text: str) -> str:
         return str(count)
 
     return _NUMBER.sub(number, "\n".join(lines))
+
+
+def _kept(line: str) -> str:
+    if not _ASKS.search(line):
+        return line
+    if _ITEM.match(line):
+        return ""
+    return " ".join(sentence for sentence in _SENTENCE.split(line) if not _ASKS.search(sentence))

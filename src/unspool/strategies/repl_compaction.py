@@ -1,15 +1,16 @@
 """Runs in the REPL: notes on an input, written anew after each part. The standard library alone.
 
 >>> said = iter(["Eve paid.", "Eve paid 7."])
->>> compacted(["Eve pays now.", "It was 7."], "How much?", lambda prompt: next(said), whole=5, notes=99)
-'Eve paid 7.'
->>> compacted(["short"], "How much?", print, whole=5, notes=99)
-'short'
+>>> list(compacted(["Eve pays now.", "It was 7."], "How much?", lambda prompt: next(said), whole=5, notes=99))
+['Eve paid.', 'Eve paid 7.', 'Eve paid 7.']
+>>> list(compacted(["short"], "How much?", print, whole=5, notes=99))
+['short']
 """
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
+NO_MORE = ("budget", "auth", "cancelled")  # kinds of failures after which no further call is made
 _FIRST = """\
 You read an input part by part, to answer a question at the end. This is part {number}. Write notes of all
 in it that may help to answer: names, numbers, dates and passages word for word, counts so far. At most
@@ -47,8 +48,9 @@ Reply with the new notes alone."""
 
 def compacted(
     parts: Iterable[str], question: str, ask: Callable[[str], str], *, whole: int, notes: int
-) -> str:
-    """The notes on all parts, or the input itself where it has no more than ``whole`` characters."""
+) -> Iterator[str]:
+    """The notes after each part, those on all at last; or the input itself, where it has no more than
+    ``whole`` characters."""
     every = iter(parts)
     first, size = list[str](), 0
     for part in every:
@@ -57,27 +59,32 @@ def compacted(
         if size > whole:
             break
     else:
-        return "".join(first)
-    return _notes(itertools.chain(first, every), question, ask, notes)
+        yield "".join(first)
+        return
+    yield from _notes(itertools.chain(first, every), question, ask, notes)
 
 
-def _notes(parts: Iterator[str], question: str, ask: Callable[[str], str], notes: int) -> str:
+def _notes(parts: Iterator[str], question: str, ask: Callable[[str], str], notes: int) -> Iterator[str]:
     so_far, number = "", 0
     failed: list[Exception] = []
-    stopped = ""
     for number, part in enumerate(parts, 1):
         form = _NEXT if so_far else _FIRST
         prompt = form.format(number=number, question=question, part=part, so_far=so_far, notes=notes)
         try:
             so_far = ask(prompt).strip()[: 2 * notes] or so_far
         except Exception as error:
-            if getattr(error, "kind", None) is None:
+            kind = getattr(error, "kind", None)
+            if kind is None:  # no failed call
                 raise
             failed.append(error)
-            if getattr(error, "kind", None) in ("budget", "auth", "cancelled"):
-                stopped = f"(the reading stopped in part {number}: what comes after it was not read)\n"
+            if kind in NO_MORE:
                 break
+        yield so_far
     if not so_far and failed:
         raise failed[-1]
-    missed = f"({len(failed)} of {number} parts could not be read)\n" if failed else ""
-    return (stopped or missed) + so_far
+    if failed and getattr(failed[-1], "kind", None) in NO_MORE:
+        yield f"(the reading stopped in part {number}: what comes after it was not read)\n{so_far}"
+    elif failed:
+        yield f"({len(failed)} of {number} parts could not be read)\n{so_far}"
+    else:
+        yield so_far

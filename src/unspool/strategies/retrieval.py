@@ -2,7 +2,8 @@
 sub-calls.
 
 Contract: needs ``bm25s`` (the extra ``retrieval``), where the sandbox runs. The best passages are given
-in the order of the input, as many as fit, at most :data:`MOST`."""
+in the order of the input, as many as fit, at most :data:`MOST`.
+"""
 
 from __future__ import annotations
 
