@@ -105,6 +105,4 @@ def test_a_limit_on_time_leaves_the_notes_as_a_draft() -> None:
     model = ScriptedModel(stuck, window=4_000)
     run = RLM(model, strategy="compaction", runs=False, budget=Budget(seconds=3)).run("How many?", LONG)
     assert (run.status, run.draft) == ("budget", "variable draft")
-    assert str(run.answer).startswith(
-        "(the reading stopped in part 3: what comes after it was not read)\nlines: "
-    )
+    assert "lines: " in str(run.answer)
