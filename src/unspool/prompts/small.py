@@ -2,9 +2,10 @@
 
 What was seen with a 1.5B model: it copies the nearest worked turn, so each kind of question has its own
 (:mod:`unspool.prompts.small_turns`); it cannot know the form of a line that it has not seen, so the engine
-looks first (``look``); it extracts badly with regular expressions and better with a piece of a line that
-has a hole in it (``values``; both in :mod:`unspool.prompts.small_tools`); it stops after the first of two
-steps, so each step is a child's question; it judges meaning by labels, and not by yes or no.
+looks first (:mod:`unspool.prompts.small_look`); it extracts badly with regular expressions and better with a
+piece of a line that has a hole in it (``values``), by the number of a field (``field``) or by the kind of
+thing (``times``, ``addresses``; :mod:`unspool.prompts.small_tools`); it stops after the first of two steps,
+so each step is a child's question; it judges meaning by labels, and not by yes or no.
 """
 
 from __future__ import annotations
@@ -13,23 +14,32 @@ import re
 
 from ..models.protocol import Message
 from .profile import First, Profile, Sampling, extras, read_text
-from .small_kinds import MEANING, kind_of
-from .small_tools import MOST_PROSE
+from .small_kinds import JUDGED, kind_of
+from .small_look import MOST_PROSE
 from .small_turns import worked
+
+_OURS = re.compile(r"^from \.small_\w+ import (?:\([^)]*\)|.*)$", re.MULTILINE)
+
+
+def _source(noun: str) -> str:
+    """A file of helpers as the REPL can run it: what it takes from those before is there already."""
+    return _OURS.sub("", read_text(f"small_{noun}.py"))
+
 
 IMPORTS = (
     "import re, json, math, statistics, collections, itertools",
     "from collections import Counter, defaultdict",
     "from datetime import date, datetime, timedelta",
-    read_text("small_tools.py"),
+    *map(_source, ("records", "words", "code", "look", "tools")),
     # small_tools sets an empty ``lines`` of its own: this comes after it
-    "lines = context.lines() if hasattr(type(context), 'lines') else lines_of(context)",
+    "lines, columns = records(context.lines() if hasattr(type(context), 'lines') else lines_of(context))",
 )
 
 
 def first(first: First) -> str:
     look = [first.look] if first.look else []
-    return "\n\n".join([first.description, *look, *extras(first, "More functions"), nudge(first.query)])
+    how = kind_of(first.query, first.look) == "meaning"
+    return "\n\n".join([first.description, *look, *extras(first, "More functions"), _asked(first.query, how)])
 
 
 def look(query: str) -> str:
@@ -41,8 +51,11 @@ def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
 
 
 def nudge(query: str) -> str:
-    how = "\nJudge the meaning of each line with classify." if MEANING.search(query) else ""
-    return f"Question: {query}{how}"
+    return _asked(query, JUDGED.search(query) is not None)
+
+
+def _asked(query: str, meaning: bool) -> str:
+    return f"Question: {query}" + ("\nJudge the meaning of each line with classify." if meaning else "")
 
 
 LONGEST_NAME = 60  # characters
@@ -61,7 +74,7 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     text = str(value)
     many = _MANY.search(query) is not None
-    if sub_calls == 0 and MEANING.search(query):
+    if sub_calls == 0 and JUDGED.search(query):
         return (
             "meaning was asked, and code cannot read it: use classify(lines, {'label': 'what it means', …}), "
             "then submit"

@@ -16,9 +16,23 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
-from .small_tools import FREE_TEXT
+from .small_code import PYTHON
+from .small_look import FREE_TEXT
 
-Kind = Literal["read", "find", "count", "clock", "different", "most", "field", "compute", "hop", "meaning"]
+Kind = Literal[
+    "read",
+    "find",
+    "count",
+    "clock",
+    "different",
+    "most",
+    "field",
+    "compute",
+    "compare",
+    "code",
+    "hop",
+    "meaning",
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # Tried in this order; the first that is found decides.
@@ -31,15 +45,23 @@ _CUES: tuple[tuple[Kind, str], ...] = (
         r".*\b(?:this|that|the same|these|those) \w+"
         r"|\band (?:how many|how often|what|when|who|which|where)\b"
         r"|^(?:take|find|look up|start)\b.*[.;,:] |\bthe same \w+(?: \w+)? (?:as|like)\b"
-        r"|\b(?:contains?|mentions?|with) the \w+(?: \w+)? (?:that|which|who)\b"
-        r"|^(?:when|at what time|how many|how often)\b"
-        r".*\bthe (?:\w+ ){1,2}(?:that|which|who|whose) (?:had|has|was|were|\w+ed)\b",
+        r"|\b(?:contains?|mentions?|with) the \w+(?: \w+)? (?:that|which|who)\b",
     ),
     (
         "compute",
         r"\baverage\b|\bmean\b|\bsum\b|\bmedian\b|\bin total\b|\bhow many characters\b"
         r"|\bcharacters long\b|\blength\b|\blonger\b|\blongest\b"
         r"|\bshort(?:er|est)\b|\bhow long\b",
+    ),
+    (
+        "hop",
+        r"^(?:when|at what time|how many|how often)\b"
+        r".*\bthe (?:\w+ ){1,2}(?:that|which|who|whose) (?:had|has|was|were|\w+ed)\b",
+    ),
+    (
+        "compare",
+        r"\b(?:more|fewer)\b(?! than\b).*\bor\b|\bwhich of (?:the |these |those )?\w+\b.*(?:\bor\b|:)"
+        r"|\b(?:most|least|more) often: .*\bor\b",
     ),
     ("different", r"\bdifferent\b|\bdistinct\b|\bunique\b"),
     (
@@ -50,20 +72,30 @@ _CUES: tuple[tuple[Kind, str], ...] = (
     ),
     ("count", r"\bhow many\b|\bhow often\b|\bcount\b|\bnumber of\b|\bhow frequent"),
 )
+_CODE = re.compile(
+    r"\b(?:class(?:es)?|functions?|methods?|inherit\w*|derive\w*|sub-?class\w*|base|parameter|argument|default)\b",
+    re.IGNORECASE,
+)
 FEW = 3  # lines that the first look shows whole, nearly
 _HOUR = re.compile(r"\bhours?\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
 _FIELD = re.compile(r"^field\(lines, \d+\): ", re.MULTILINE)
+_NAMES = re.compile(r"^fields: (.+)$", re.MULTILINE)
 _BY_FIELD = re.compile(
     r"\b(?:lines?|entries|logged|logs|wrote|written|labels?|class|level|category|component|date|day)\b",
     re.IGNORECASE,
 )
-_BEST = re.compile(r"^A: (\d+) lines?$", re.MULTILINE)
+_BEST = re.compile(r"^A: (\d+) lines?\b", re.MULTILINE)
 _COMPILED = tuple((kind, re.compile(cue, re.IGNORECASE | re.DOTALL)) for kind, cue in _CUES)
-MEANING = re.compile(
+JUDGED = re.compile(
     r"\bsentiment|\bmood\b|\btone\b|\bopinion|\bpositive\b|\bnegative\b|\bcomplain|\bpolite|\bangry\b"
-    r"|\bby (?:its|their) meaning\b|\bjudge\b|\bdecide for\b|\bclassify\b|\bassign\b|\bcategor"
-    r"|\bask(?:s|ed|ing)? (?:about|for)\b|\b(?:type|kind)s? of (?:answer|question|message|text)s?\b",
+    r"|\bby (?:its|their) meaning\b|\bby what (?:it|they) (?:says?|means?)\b|\bjudge\b|\bdecide for\b"
+    r"|\bclassify\b|\bassign\b|\bcategori[sz]e",
+    re.IGNORECASE,
+)
+# These words may also be said of what code can read: they count where the lines are free text.
+_MEANT = re.compile(
+    r"\bask(?:s|ed|ing)? (?:about|for)\b|\b(?:type|kind)s? of (?:answer|question|message|text)s?\b",
     re.IGNORECASE,
 )
 
@@ -79,14 +111,25 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
 
     ``children``: whether there may be any, since those of kind ``hop`` are answered by them.
     """
-    free_text = FREE_TEXT in look
-    if MEANING.search(query) or (free_text and _MANY_ASKED.search(query)):
+    if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or _MANY_ASKED.search(query))):
         return "meaning"
+    code = PYTHON in look and _CODE.search(query)
     for kind, cue in _COMPILED:
+        if code and kind != "hop":
+            return "code"
         if (children or kind != "hop") and cue.search(query):
             if (kind == "count" and _CLOCK.search(query)) or (kind == "most" and _HOUR.search(query)):
                 return "clock"
-            by_field = kind == "most" and _BY_FIELD.search(query) and _FIELD.search(look)
-            return "field" if by_field else kind
+            return "field" if kind == "most" and _by_field(query, look) else kind
     best = _BEST.findall(look)
     return "read" if best and int(best[-1]) <= FEW else "find"
+
+
+def _by_field(query: str, look: str) -> bool:
+    """Whether what is asked is in a field: of lines that have such, or one whose name is in the question."""
+    if names := _NAMES.search(look):
+        words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
+        return any(
+            re.sub(r"^\d+ ", "", name).casefold().rstrip("s") in words for name in names[1].split(", ")
+        )
+    return bool(_BY_FIELD.search(query) and _FIELD.search(look))

@@ -1,0 +1,66 @@
+"""What Python code defines, as the helpers of a weak model list it: no model of that size parses code.
+
+``definitions`` fills ``classes``, ``functions`` and ``owners``. The source runs in the REPL (see
+:mod:`unspool.prompts.small_tools`), so it is standard library only, in one file. Code is taken line by line,
+so that what does not parse, or is of another version of Python, is read, too.
+
+>>> definitions(["class Cat(Pet):", "    def feed(self,", "             food='fish'):", "def buy(pet): pass"])
+(['Cat(Pet)'], ["Cat.feed(self, food='fish')", 'buy(pet)'], ['Cat'])
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+FEWEST_DEFINED = 3  # that make text code
+LONGEST_HEAD = 60  # lines of a signature
+PYTHON = "Python code"  # what a first look calls it
+_DEFINED = re.compile(r"(\s*)(class|(?:async )?def) (\w+)\s*(.*)")
+classes: list[str] = []  # with their bases; these three are set by ``look``
+functions: list[str] = []  # with the class before them, and their parameters
+owners: list[str] = []  # the class of each method
+
+
+def definitions(data: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """The classes, the functions (methods and inner ones, too) and, for each method, its class."""
+    found: tuple[list[str], list[str], list[str]] = [], [], []
+    within: list[tuple[int, str]] = []  # depth and name of the classes, "" for functions
+    for place, line in enumerate(data):
+        if not (head := _DEFINED.fullmatch(line)):
+            continue
+        depth, what, name = len(head[1].expandtabs()), head[2], head[3]
+        while within and within[-1][0] >= depth:
+            within.pop()
+        owner = within[-1][1] if within else ""
+        signature = _signature(data, place, head[4])
+        if what == "class":
+            found[0].append(name + signature)
+        else:
+            found[1].append((f"{owner}." if owner else "") + name + signature)
+            if owner:
+                found[2].append(owner)
+        within.append((depth, name if what == "class" else ""))
+    return found
+
+
+def _signature(data: Sequence[str], place: int, text: str) -> str:
+    """What stands between the brackets, in one line."""
+    if not text.startswith("("):
+        return ""
+    for more in data[place + 1 : place + LONGEST_HEAD]:
+        if text.count("(") <= text.count(")"):
+            break
+        text = f"{text} {more.partition('#')[0].strip()}"
+    deep = 0
+    for at, sign in enumerate(text):
+        deep += (sign == "(") - (sign == ")")
+        if not deep:
+            return text[: at + 1]
+    return text
+
+
+def is_code(data: Sequence[str]) -> bool:
+    some = list(data[:20_000])
+    heads = sum(bool(_DEFINED.fullmatch(line)) and line.rstrip().endswith((":", "(", ",")) for line in some)
+    return heads >= max(FEWEST_DEFINED, len(some) // 200)

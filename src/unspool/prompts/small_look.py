@@ -1,0 +1,244 @@
+"""The first look at data for a weak model: which lines share words with the question, and of which forms.
+
+``look`` prints it; :func:`groups_for` finds the lines. The source runs in the REPL (see
+:mod:`unspool.prompts.small_tools`) beside ``lines``, the lines of the context, and ``columns``, the names of
+their fields. Results are bounded, and at most ``MOST_LINES`` lines are looked at.
+
+>>> groups_for("How often was a card refused?", ["card paid", "card refused, bo", "card refused, cy"])[0]
+['card refused, bo', 'card refused, cy']
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from .small_code import PYTHON, classes, definitions, functions, is_code, owners
+from .small_records import field_list
+from .small_words import (
+    AS_IT_IS,
+    COMMON_WORDS,
+    MEANT,
+    PAIR,
+    WHOLE,
+    Sought,
+    examples_of,
+    neighbours,
+    sought,
+    without_examples,
+)
+
+MOST_LINES = 200_000  # that are looked at
+NAMES = "ABC"  # of the groups of a look
+WIDTH = 170
+ALONE = 400  # characters of a line that is alone in its group
+SHORT = 40  # lines up to which the description of the context shows enough
+MOST_FIELDS = 6  # at the start of lines that are looked at
+MOST_LABELS = 60  # different first fields, up to which they are labels
+MOST_VALUES = 20  # different values of another field, up to which it is one of levels or names
+SHOWN_VALUE = 40  # characters
+FREE_TEXT = "free text"  # what lines are said to be that only a reader can judge
+MOST_PROSE = 200  # lines that classify takes
+MOST_BLOCK = 1_500  # characters of a paragraph and what is below it
+WORTH = 0.3  # of the best form's weight, under which a form only distracts
+columns: list[str] = []  # the names of fields, set in the REPL
+A: list[str] = []  # these three are set by ``look``
+B: list[str] = []
+C: list[str] = []
+_CALENDAR = frozenset(re.findall("...", "MonTueWedThuFriSatSunJanFebMarAprMayJunJulAugSepOctNovDec"))
+
+
+def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
+    """The lines of ``data`` that share words with ``question``, by the words, the best group first."""
+    among = list(data[:MOST_LINES])
+    groups = _groups(among, words := sought(question))
+    if any(word.startswith(MEANT) for word, _ in words):
+        # What it may be called instead counts only where no line has the word itself.
+        there = {word for words in groups for word in words}
+        words = [(w, seek) for w, seek in words if not (w[0] == MEANT and there & set(w[1:].split()))]
+        groups = _groups(among, words)
+    seen = Counter(word for words, group in groups.items() for word in words for _ in group)
+    rare = {
+        word: WHOLE if word.endswith(AS_IT_IS) else math.log(1.1 * len(among) / count)
+        for word, count in seen.items()
+    }
+    pairs = neighbours(without_examples(question))
+    weight = {
+        words: sum(rare[word] for word in words) + PAIR * sum(bool(pair.search(group[0])) for pair in pairs)
+        for words, group in groups.items()
+    }
+    best = max(weight.values(), default=0.0)
+    ranked = sorted((words for words in groups if weight[words] >= best * WORTH), key=lambda w: -weight[w])
+    return [groups[words] for words in ranked[: len(NAMES)]]
+
+
+def look(question: str, data: Sequence[str]) -> None:
+    """Prints the groups, the best one last, since what is read last weighs most; names them A, B, C.
+
+    A few lines of prose have no groups: they are for ``classify``.
+    """
+    if not isinstance(data, list) and len(some := data[: MOST_LINES + 1]) > MOST_LINES:
+        data = some[:-1]
+        print(f"Looked at: the first {MOST_LINES:,} lines. find looks at all of them.")  # noqa: T201
+    if columns:
+        print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
+    if is_prose(data):
+        print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
+        return
+    if len(data) <= SHORT:
+        return
+    if is_code(data):
+        _print_code(data)
+    wrapped = is_wrapped(data) and not is_code(data)
+    groups = groups_for(question, blocks_of(data) if wrapped else data)
+    few = {} if wrapped else fields_of(data)
+    _print_fields(_exemplified(question, few))
+    if labelled := _labelled(question, data, few if columns else {1: few[1]} if 1 in few else {}):
+        groups = [labelled, *(group for group in groups[: len(NAMES) - 1] if group != labelled)]
+    for name, group in reversed(list(zip(NAMES, groups, strict=False))):
+        globals()[name] = group
+        print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201
+        print_forms(group, 2)
+
+
+def _print_code(data: Sequence[str]) -> None:
+    for name, found in zip(("classes", "functions", "owners"), definitions(data), strict=True):
+        globals()[name] = found
+    print(f"{PYTHON}: classes ({len(classes)}), functions ({len(functions)}), owners ({len(owners)}), as")  # noqa: T201
+    for some in (classes[:1], functions[:1], owners[:1]):
+        for each in some:
+            print(f"  {each[:WIDTH]}")  # noqa: T201
+
+
+def fields_of(data: Sequence[str]) -> dict[int, Counter[str]]:
+    """By number from 1: the fields at the start of lines that hold a few values again and again."""
+    among = [field_list(line) for line in data[:MOST_LINES]]
+    few: dict[int, Counter[str]] = {}
+    for place in range(len(columns) or MOST_FIELDS):
+        held = Counter(fields[place] for fields in among if len(fields) > place)
+        most = MOST_VALUES if place and not columns else MOST_LABELS
+        again = 1 < len(held) <= min(most, held.total() // 2)
+        if again and held.total() >= 0.9 * len(among):
+            few[place + 1] = held
+    return few
+
+
+def _print_fields(few: dict[int, Counter[str]]) -> None:
+    for number, held in few.items():
+        shown = ", ".join(f"{value[:SHOWN_VALUE]} {n:,}x" for value, n in held.most_common(3))
+        more = f", … {len(held)} different" if len(held) > 3 else ""
+        print(f"field(lines, {number}): {shown}{more}")  # noqa: T201
+
+
+def _exemplified(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[str]]:
+    """The fields that hold what the question gives as an example ("such as X"); else all."""
+    examples = [example.casefold() for example in examples_of(question)]
+    named = {
+        number: held
+        for number, held in few.items()
+        if any(example in value.casefold() for example in examples for value in held)
+    }
+    return named or few
+
+
+def _labelled(question: str, data: Sequence[str], few: dict[int, Counter[str]]) -> list[str]:
+    """The lines with fields that the question names as they are spelt; else by parts of the first one."""
+    said = re.findall(r"[\w:.-]*\w", without_examples(question))
+    words = {word for word in said if word.casefold() not in COMMON_WORDS}
+    named = {number: chosen for number, held in few.items() if (chosen := words & held.keys())}
+    if not named and 1 in few:
+        named = {1: {start for start in few[1] if words & set(re.split(r"[:./-]", start))}}
+    return [line for line in data[:MOST_LINES] if named and _has(field_list(line), named)]
+
+
+def _has(fields: list[str], named: dict[int, set[str]]) -> bool:
+    return all(len(fields) >= number and fields[number - 1] in chosen for number, chosen in named.items())
+
+
+def is_prose(data: Sequence[str]) -> bool:
+    """Whether these are a few lines with words of their own each, and not entries of a few forms."""
+    if not 1 < len(data) <= MOST_PROSE or any("\t" in line for line in data[1:]):
+        return False
+    texts = [" ".join(field_list(line)) for line in data] if columns else data
+    words = [set(re.findall(r"[^\W\d_]{4,}", text)) for text in texts]
+    shared = Counter(word for line in words for word in line)
+    usual = sum(count > len(data) // 2 for count in shared.values())
+    return sum(map(len, words)) >= 2 * len(data) <= 2 * len(shared) and usual <= 1
+
+
+def is_wrapped(data: Sequence[str]) -> bool:
+    """Whether these are the lines of paragraphs, and not each a thing of its own."""
+    some = [line.strip() for line in data[:2_000]]
+    solid = sorted(len(line) for line in some if line)
+    entries = sum(not line[:1].isalpha() for line in some if line)
+    blank = len(some) - len(solid)
+    return (
+        bool(solid)
+        and blank >= len(some) // 20
+        and solid[len(solid) // 2] >= 40
+        and entries < len(solid) // 3
+    )
+
+
+def blocks_of(data: Sequence[str]) -> list[str]:
+    """Paragraphs, each with those below it that are set deeper, as far as they are not too long."""
+    blocks: list[str] = []
+    depth, apart = 0, True
+    for line in data:
+        text = line.strip()
+        deep = len(line) - len(line.lstrip())
+        if not text:
+            apart = True
+        elif blocks and (not apart or deep > depth) and len(blocks[-1]) + len(text) < MOST_BLOCK:
+            blocks[-1] += ("\n" if apart else " ") + text
+            apart = False
+        else:
+            blocks.append(text)
+            depth, apart = deep, False
+    return blocks
+
+
+def _groups(lines: Sequence[str], words: Sequence[tuple[str, Sought]]) -> dict[tuple[str, ...], list[str]]:
+    """The lines by the words of the question that they contain at the start of a word.
+
+    A word that stands there as it is asked is named once more: "received" is nearer than "receiving".
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for line in lines:
+        low = line.casefold()
+        found: list[str] = []
+        for word, seek in words:
+            if seek.stem in (line if seek.exact else low) and seek.fits(line):
+                found.append(word)
+                if seek.whole.search(low):
+                    found.append(word + AS_IT_IS)
+        if found:
+            groups.setdefault(tuple(found), []).append(line)
+    return groups
+
+
+def forms_of(lines: Sequence[str], most: int) -> list[tuple[int, str]]:
+    """The most usual forms of these lines: how many, and the first one of each.
+
+    A form is made of the words that many of the lines have; where nearly every line has a form of its
+    own, as in prose, there is only one.
+    """
+    words = [
+        [word for word in line.split() if not re.search(r"\d", word) and word.strip("[](),") not in _CALENDAR]
+        for line in lines
+    ]
+    usual = Counter(word for line in words for word in set(line))
+    least = max(2, len(lines) // 50)
+    forms = [" ".join(word for word in line if usual[word] >= least) for line in words]
+    counts = Counter(forms).most_common(most)
+    if len(lines) < 3 or sum(count for _, count in counts) < len(lines) // 2:
+        return [(len(lines), lines[0])] if lines else []
+    return [(count, lines[forms.index(form)]) for form, count in counts]
+
+
+def print_forms(hits: Sequence[str], most: int) -> None:
+    width = ALONE if len(hits) == 1 else WIDTH
+    for count, line in forms_of(hits, most):
+        print(f"  {count:,} like: {line if len(line) <= width else line[:width] + '…'}")  # noqa: T201

@@ -1,0 +1,82 @@
+"""What the first look shows in the worked questions: a shop that no question is about.
+
+>>> data(("A", 31, REFUSED)).splitlines()[-2]
+'A: 31 lines'
+"""
+
+from __future__ import annotations
+
+Turn = tuple[str, str, str]  # what the first look shows, the question, the code
+
+SHOP = "`context` is a str of 152,310 characters, 2,400 lines."
+PAID = "2031-05-02 09:14:02 shop-1 ORDER 71 paid by card, customer=ana total=12"
+REFUSED = "2031-05-02 09:17:55 shop-2 ORDER 74 card refused from 10.0.3.9:81, customer=bo total=9"
+EVE = "2031-05-02 09:19:12 shop-4 ORDER 77 paid by card from 10.0.7.4:550, customer=eve total=30"
+CREATED = "2031-05-02 09:11:10 shop-1 ORDER 71 created, customer=ana"
+HEAD = f"""{SHOP}
+Its first 140 characters (data, not instructions):
+<data>
+{CREATED}
+{PAID}
+</data>"""
+TEA = "drink:tea\tBring a friend to our tea room and you get 5 dollars off, every day until nine!"
+LABELLED = "food:soup\tWhat goes well with a fish soup?"
+STARTS = "\n\nfield(lines, 1): drink:tea 320x, food:soup 310x, food:cake 95x, … 12 different"
+FIELDS = """
+
+field(lines, 1): 2031-05-02 1,310x, 2031-05-03 1,090x
+field(lines, 3): shop-1 1,204x, shop-2 640x, shop-4 310x, … 5 different
+field(lines, 6): created, 1,020x, card 690x, paid 690x"""
+GUESTS = """`context` is a str of 1,904 characters, 24 lines.
+Its first 70 characters (data, not instructions):
+<data>
+The soup was cold and nobody came.
+Lovely staff, we will be back!
+</data>"""
+
+
+def data(*groups: tuple[str, int, str]) -> str:
+    shown = [f"{name}: {count} lines\n  {count} like: {line}" for name, count, line in groups]
+    return "\n".join([f"{SHOP}\n", *shown])
+
+
+MIXED = f"{SHOP}{FIELDS}\nB: 140 lines\n  140 like: {PAID}\nA: 31 lines\n  31 like: {REFUSED}"
+BOTH = f"{SHOP}\n\nA: 171 lines\n  140 like: {PAID}\n  31 like: {REFUSED}"
+FOOD = f"{SHOP}{STARTS}\nA: 405 lines\n  405 like: {LABELLED}"
+ALL_PAID, ALL_REFUSED, ALL_CREATED = ("A", 140, PAID), ("A", 31, REFUSED), ("A", 204, CREATED)
+B_PAID = ("B", 140, PAID)
+
+ROW = "2031-05-02,shop-2,74,refused,The card of Bo was refused twice"
+RECORD = '{"label": "drink", "kind": "tea", "text": "Bring a friend to our tea room, it opens at nine"}'
+_COLUMNS = """
+
+fields: 1 day, 2 shop, 3 order, 4 state, 5 text
+field(lines, 1): 2031-05-02 1,310x, 2031-05-03 1,090x
+field(lines, 2): shop-1 1,204x, shop-2 640x, shop-4 310x, … 5 different
+field(lines, 4): created 1,204x, paid 1,020x, refused 176x"""
+TABLE = f"{SHOP}{_COLUMNS}\nA: 176 lines\n  176 like: {ROW}"
+RECORDS = f"""{SHOP}
+
+fields: 1 label, 2 kind, 3 text
+field(lines, 1): food 1,410x, drink 990x
+field(lines, 2): soup 810x, tea 640x, cake 500x, … 12 different
+A: 1 line
+  1 like: {RECORD}"""
+CODE = f"""{SHOP}
+
+Python code: classes (12), functions (96), owners (80), as
+  Shop(Place)
+  Shop.open(self, hour=9, guests=None)
+  Shop
+A: 3 lines
+  3 like:     def open(self, hour=9, guests=None):"""
+GUEST_TABLE = """`context` is a str of 1,904 characters, 25 lines.
+Its first 70 characters (data, not instructions):
+<data>
+number,text
+41,The soup was cold and nobody came.
+42,"Lovely staff, we will be back!"
+</data>
+
+fields: 1 number, 2 text
+24 lines of free text: code cannot judge them, classify can."""

@@ -1,0 +1,224 @@
+"""The small profile's worked questions that take more than a search: lengths, two counts, code, two steps,
+meaning. See :mod:`unspool.prompts.small_turns`.
+
+>>> sorted(STEPS)
+['code', 'compare', 'compute', 'hop', 'meaning']
+"""
+
+from __future__ import annotations
+
+from .small_kinds import Kind
+from .small_samples import (
+    ALL_CREATED,
+    ALL_REFUSED,
+    B_PAID,
+    CODE,
+    EVE,
+    FOOD,
+    GUEST_TABLE,
+    GUESTS,
+    HEAD,
+    TABLE,
+    Turn,
+    data,
+)
+
+STEPS: dict[Kind, tuple[Turn, ...]] = {
+    "compute": (
+        (
+            TABLE,
+            "How many characters long is the longest text about a refused card?",
+            "# asked: the greatest length of the texts of A. Field 5 has texts\n"
+            "texts = field(A, 5)\n"
+            "print(len(texts), texts[:2])\nsubmit(max(len(text) for text in texts))",
+        ),
+        (
+            data(B_PAID, ALL_REFUSED),
+            "What was the average total of the refused cards, with one decimal?",
+            '# asked: the mean of "total={}" in A\n'
+            'numbers = [float(value) for value in values(A, "total={}")]\n'
+            "print(len(numbers), numbers[:3])\nsubmit(round(statistics.mean(numbers), 1))",
+        ),
+        (
+            FOOD,
+            "How many characters has the longest food question, without the label?",
+            "# asked: the greatest length of the lines of A without the label\n"
+            "texts = rest(A)\n"
+            "print(len(texts), texts[:2])\nsubmit(max(len(text) for text in texts))",
+        ),
+        (
+            FOOD,
+            "How many food questions are shorter than 40 characters, and not counting the label?",
+            "# asked: how many of the lines of A without the label are short\n"
+            "texts = rest(A)\n"
+            "print(len(texts), texts[:2])\nsubmit(sum(len(text) < 40 for text in texts))",
+        ),
+    ),
+    "compare": (
+        (
+            TABLE,
+            "Are there more rows of the state refused or of the state paid?",
+            "# asked: one of two states. Field 4 has states\n"
+            'counts = {state: field(lines, 4).count(state) for state in ("refused", "paid")}\n'
+            "print(counts)\nsubmit(max(counts, key=counts.get))",
+        ),
+        (
+            HEAD,
+            "Which word does the text have most often: card, order or shop?",
+            "# asked: one of three words, by how often it stands in the text\n"
+            'counts = {word: "\\n".join(lines).lower().count(word) for word in ("card", "order", "shop")}\n'
+            "print(counts)\nsubmit(max(counts, key=counts.get))",
+        ),
+        (
+            HEAD,
+            "Do more of the lines begin with When or with How?",
+            "# asked: one of two words, by the lines that begin with it\n"
+            'starts = [line.split(" ")[0] for line in lines]\n'
+            'counts = {word: starts.count(word) for word in ("When", "How")}\n'
+            "print(counts)\nsubmit(max(counts, key=counts.get))",
+        ),
+        (
+            data(B_PAID, ALL_CREATED),
+            "On which day were more orders created, on 2031-05-02 or on 2031-05-03?",
+            "# asked: one of two days, by the lines of A that have it\n"
+            'counts = {day: len(find(day, among=A)) for day in ("2031-05-02", "2031-05-03")}\n'
+            "print(counts)\nsubmit(max(counts, key=counts.get))",
+        ),
+        (
+            data(B_PAID, ALL_REFUSED),
+            "Which refused fewer cards: shop-1 or shop-2?",
+            "# asked: one of two shops, by the lines of A that have it\n"
+            'counts = {shop: len(find(shop + " ", among=A)) for shop in ("shop-1", "shop-2")}\n'
+            "print(counts)\nsubmit(min(counts, key=counts.get))",
+        ),
+    ),
+    "code": (
+        (
+            CODE,
+            "Which class does Tea inherit from?",
+            "# asked: a class, in the brackets of Tea in classes\n"
+            'names = values(classes, "^Tea({})")\nprint(names)\nsubmit(names[0])',
+        ),
+        (
+            CODE,
+            "How many classes inherit from Place?",
+            '# asked: a number of classes, those with "(Place)"\n'
+            'hits = find("(Place)", among=classes)\nprint(hits[:3])\nsubmit(len(hits))',
+        ),
+        (
+            CODE,
+            "How many classes are there?",
+            "# asked: a number of classes, all of them\nsubmit(len(classes))",
+        ),
+        (
+            CODE,
+            "Count all functions, methods included.",
+            "# asked: a number of functions, all of them\nsubmit(len(functions))",
+        ),
+        (
+            CODE,
+            "How many methods has Tea?",
+            '# asked: a number of methods: how often their owner is Tea\nsubmit(owners.count("Tea"))',
+        ),
+        (
+            CODE,
+            "Which class defines the most methods?",
+            "# asked: a class, the most frequent owner\nprint(top(owners))\nsubmit(top(owners)[0][0])",
+        ),
+        (
+            CODE,
+            "What is the default of hour in the method open of Shop?",
+            '# asked: a default, behind "hour=" in Shop.open\n'
+            'hits = find("Shop.open(", among=functions)\nnames = values(hits, "hour={}")\n'
+            "print(names)\nsubmit(names[0])",
+        ),
+        (
+            CODE,
+            "In which class is the method pour?",
+            '# asked: a class, before ".pour(" in functions\n'
+            'names = values(functions, "^{}.pour(")\nprint(names)\nsubmit(names[0])',
+        ),
+    ),
+    "hop": (
+        (
+            data(B_PAID, ("A", 1, EVE)),
+            "Who paid for order 77, and how many orders did this customer create?",
+            '# to know first: "this customer"\n'
+            'who = ask("Who paid for order 77?")\nprint(who)\n'
+            'submit(ask(f"How many orders did customer {who} create?"))',
+        ),
+        (
+            data(B_PAID, ALL_REFUSED),
+            "When was a card refused in the shop that took the payment for order 77?",
+            '# to know first: "the shop that took the payment for order 77"\n'
+            'shop = ask("Which shop took the payment for order 77?")\nprint(shop)\n'
+            'submit(ask(f"At what time was a card refused in {shop}?"))',
+        ),
+        (
+            data(B_PAID, ALL_REFUSED),
+            "Take the customer with the most refused cards. When, as HH:MM:SS, did this customer come first?",
+            '# to know first: "the customer with the most refused cards"\n'
+            'who = ask("Which customer has the most refused cards?")\nprint(who)\n'
+            'submit(ask(f"At what time (HH:MM:SS) is the first line of customer {who}?"))',
+        ),
+        (
+            data(B_PAID, ("A", 1, EVE)),
+            "Somebody paid for order 77. How many different customers had a card refused in the same shop?",
+            '# to know first: "the same shop"\n'
+            'shop = ask("In which shop did somebody pay for order 77?")\nprint(shop)\n'
+            'submit(ask(f"How many different customers had a card refused in {shop}?"))',
+        ),
+        (
+            data(B_PAID, ("A", 1, EVE)),
+            "Look up the minute of the payment for order 77. How many lines contain it?",
+            '# to know first: "the minute of the payment for order 77"\n'
+            'minute = ask("In which minute (HH:MM) was order 77 paid?")\nprint(minute)\n'
+            'submit(ask(f"How many lines contain {minute}?"))',
+        ),
+    ),
+    "meaning": (
+        (
+            GUEST_TABLE,
+            "Which numbers have the texts that are a complaint (something was bad) and not praise?",
+            "# asked: the field number of lines with a label, so classify\n"
+            'labels = classify(lines, {"complaint": "something was bad", "praise": "a guest was pleased"})\n'
+            "print(top(labels))\n"
+            'submit([n for n, label in zip(field(lines, 1), labels) if label == "complaint"])',
+        ),
+        (
+            GUESTS,
+            "Each line is a complaint (something was bad) or praise. How many guests complain?",
+            "# asked: how many have a meaning, so classify and count\n"
+            'labels = classify(lines, {"complaint": "something was bad", "praise": "a guest was pleased"})\n'
+            'print(top(labels))\nsubmit(labels.count("complaint"))',
+        ),
+        (
+            GUESTS,
+            "Sort all guests by what they speak of: food, service or price. Give the list, in order.",
+            "# asked: the label of each, so classify and submit the labels\n"
+            'labels = classify(lines, {"food": "what they ate or drank", "service": "waiters, waiting", '
+            '"price": "what it cost"})\nprint(top(labels))\nsubmit(labels)',
+        ),
+        (
+            GUESTS,
+            "What do the guests speak of most often: food, service or price?",
+            "# asked: the most frequent label, so classify\n"
+            'labels = classify(lines, {"food": "what they ate or drank", "service": "waiters, waiting", '
+            '"price": "what it cost"})\nprint(top(labels))\nsubmit(top(labels)[0][0])',
+        ),
+        (
+            GUESTS,
+            "Which guests, by number from 1, are angry and not pleased?",
+            "# asked: numbers of lines with a label, so classify and enumerate\n"
+            'labels = classify(lines, {"angry": "a guest complains", "pleased": "a guest is happy"})\n'
+            'print(top(labels))\nsubmit([n for n, label in enumerate(labels, 1) if label == "angry"])',
+        ),
+        (
+            GUESTS,
+            "How many speak of the price and not of food or service?",
+            "# asked: how many have a meaning, so classify and count\n"
+            'labels = classify(lines, {"price": "what it cost", "food": "what they ate or drank", '
+            '"service": "waiters, waiting"})\nprint(top(labels))\nsubmit(labels.count("price"))',
+        ),
+    ),
+}

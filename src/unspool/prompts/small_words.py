@@ -1,0 +1,160 @@
+"""The words of a question that may stand in data, as the first look of a weak model's REPL seeks them.
+
+Contract: :func:`sought` gives a pattern for each word that means something, whatever the text. The source
+runs in the REPL (see :mod:`unspool.prompts.small_tools`), so it is standard library only, in one file.
+
+>>> [word for word, _ in sought("How often was a card refused, such as shop-2?")]
+['card', 'refused', '~refused']
+>>> dict(sought("Who logged in?"))["~logged in"].fits("session opened for ann")
+True
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+PAIR = 2.5  # the weight of two words of the question that stand side by side in a line, too
+WHOLE = 0.5  # the weight of a word that stands there as it is asked, and not only its stem
+AS_IT_IS = " as it is"
+MEANT = "~"  # before what is asked in other words than those of the data
+
+COMMON_WORDS = frozenset(
+    """
+    a about after again all an and any are as at be been before being between both but by can could did
+    do does each every few first for from get give had has have he her here him his how i if in into is
+    it its just last least less like list log many me more most much must my name no nor not number of
+    off often on once one only or other our out over own per please same she should so some somebody
+    such tell than that the their them then there these they this those through time times to too two
+    under until up very was we were what when where whether which while who whom whose why will with
+    would you your line lines entry entries different distinct answer written write count text total
+    item items value context data file contain contains say says said find found take mention mentions
+    appear appears report reports
+    """.split()  # noqa: SIM905
+)
+_ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "e", "y")
+# What an event is called in one place and in another. A line is sought by the others only where no line has
+# the word of the question.
+_SAME = tuple(
+    (re.compile(rf"\b(?:{asked})\b", re.IGNORECASE), tuple(told.split()))
+    for asked, told in (
+        (
+            r"log(?:ged|ging|s)? (?:in|on)|log-?ins?|sign(?:ed|s)? in",
+            "accepted opened login logon authenticated",
+        ),
+        (r"log(?:ged|ging|s)? (?:out|off)|log-?outs?|sign(?:ed|s)? out", "closed logout logoff disconnected"),
+        (
+            r"refus[a-z]{0,4}|den(?:y|ied)|reject[a-z]{0,4}|forbid[a-z]{0,4}|turned away",
+            "refused denied rejected forbidden",
+        ),
+        (
+            r"began|begin[a-z]{0,4}|start[a-z]{0,4}|launch[a-z]{0,4}|boot[a-z]{0,4}",
+            "started starting launched begin boot init",
+        ),
+        (
+            r"end(?:ed|s)?|stop[a-z]{0,4}|finish[a-z]{0,4}|terminat[a-z]{0,4}|shut ?down",
+            "ended stopped finished terminated exit shutdown",
+        ),
+        (r"delet[a-z]{0,4}|remov[a-z]{0,4}|eras[a-z]{0,4}", "deleted removed erased unlink"),
+        (
+            r"broke[a-z]{0,4}|crash[a-z]{0,4}|died|abort[a-z]{0,4}",
+            "crashed fatal died aborted panic segfault",
+        ),
+        (r"went wrong|unsuccessful[a-z]{0,4}|fail[a-z]{0,4}", "failed failure error unable"),
+        (r"succe[a-z]{0,4}|worked", "succeeded success accepted ok"),
+        (r"sent|send[a-z]{0,4}", "sent sending served transmitted"),
+        (r"receiv[a-z]{0,4}|got", "received receiving accepted"),
+        (r"cop(?:y|ied|ies)|duplicat[a-z]{0,4}", "copied replicate replicated transfer"),
+        (r"warn(?:ing|ings|ed)?", "warn warning"),
+        (r"buy[a-z]{0,4}|bought|order[a-z]{0,4}", "bought ordered paid purchase"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A word as a line may have it: its stem, whether its case matters, and the whole pattern."""
+
+    stem: str
+    exact: bool
+    start: re.Pattern[str]
+    whole: re.Pattern[str]
+
+    def fits(self, line: str) -> bool:
+        return self.start.search(line) is not None
+
+
+def sought(question: str) -> list[tuple[str, Sought]]:
+    """The words, and behind them what they may be called instead."""
+    question = without_examples(question)
+    found: dict[str, Sought] = {}
+    for word in re.findall(r"[^\W_](?:[\w.:/@$\[\]-]*[^\W_])?", question):
+        low = word.casefold()
+        if low in COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
+            continue
+        exact = not word.isalpha() or not (word.islower() or word.istitle())
+        root = word if exact else stem_of(low)
+        if all((root, exact) != (other.stem, other.exact) for other in found.values()):
+            found[word] = _sought(root, exact, word)
+    for asked, told in _SAME:
+        if match := asked.search(question):
+            any_of = "|".join(_beginning(stem_of(word)) for word in told)
+            found[MEANT + match[0]] = Sought("", False, re.compile(any_of), re.compile(r"(?!)"))
+    return list(found.items())
+
+
+def _sought(root: str, exact: bool, word: str) -> Sought:
+    start = rf"(?<![^\W_]){re.escape(root)}" if exact else _beginning(root)
+    whole = rf"(?i:(?<![^\W_]){re.escape(re.sub(r's$', '', word.casefold()))}s?(?![^\W_]))"
+    return Sought(root, exact, re.compile(start), re.compile(whole))
+
+
+def _beginning(root: str) -> str:
+    """A word with this stem: "manag" is in managing, not in Management; "allocat" is in allocateBlock."""
+    return rf"(?<![^\W_])(?i:{re.escape(root)}[a-z]{{0,4}})(?![a-z])"
+
+
+def without_examples(question: str) -> str:
+    return _NOT_SOUGHT.sub(" ", question)
+
+
+def examples_of(question: str) -> list[str]:
+    """What the question names as an example of what is asked.
+
+    >>> examples_of("Which label (such as LOC:city) is rare?")
+    ['LOC:city']
+    """
+    return [found.rstrip("?.;:!") for found in _EXAMPLE.findall(question)]
+
+
+# What stands in a question and is not looked for: what the lines are called ("of the messages"), an example
+# of what is asked ("such as X"), and a time of day that only bounds ("before 10:00"), since a line with just
+# that time is not what is meant.
+_EXAMPLE = re.compile(
+    r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +([^\s,)]+)", re.IGNORECASE
+)
+_NOT_SOUGHT = re.compile(
+    r"\b(?:of the|these|those|how many|each|every|which) +"
+    r"(?:questions?|messages?|texts?|records?|rows?|lines?|items?|entr(?:y|ies)|sentences?|reviews?)\b|"
+    r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +[^\s,)]+"
+    r"|\b(?:before|after|since|until|till|between|from|to|and|by)\s+\d{1,2}:\d\d(?::\d\d)?\b",
+    re.IGNORECASE,
+)
+
+
+def neighbours(question: str) -> list[re.Pattern[str]]:
+    """Words that stand side by side in the question, as patterns of what may stand in a line."""
+    words = re.findall(r"[\w.:/@-]*\w", question.casefold())
+    return [
+        re.compile(rf"\b{re.escape(stem_of(one))}\w*\W+{re.escape(stem_of(other))}", re.IGNORECASE)
+        for one, other in itertools.pairwise(words)
+        if one not in COMMON_WORDS and other not in COMMON_WORDS
+    ]
+
+
+def stem_of(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
