@@ -7,20 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.prompts.small import check_answer
-from unspool.prompts.small_tools import (
-    addresses,
-    between,
-    field,
-    fields_of,
-    find,
-    forms_of,
-    groups_for,
-    is_prose,
-    rest,
-    times,
-    top,
-    values,
-)
+from unspool.prompts.small_look import fields_of, forms_of, groups_for, is_prose
+from unspool.prompts.small_tools import addresses, between, field, find, rest, times, top, values
 
 LINES = [
     "10:00 gate 1 opened for ann from 10.0.0.1:80",

@@ -14,6 +14,8 @@ from unspool.testing import ScriptedModel
 FEW = "A: 1 line\n  1 like: eve came"
 MANY = "A: 1,204 lines\n  900 like: eve came"
 FIELDS = f"field(lines, 2): ann 700x, bo 504x\n{MANY}"
+COLUMNS = f"fields: 1 time, 2 guard\n{MANY}"
+CODE_LOOK = f"Python code: classes (2), functions (9), owners (5), as\n  Gate(Door)\n{MANY}"
 PROSE = "12 lines of free text: code cannot judge them, classify can."
 
 
@@ -40,6 +42,17 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("Find the guard of gate 7. How many lines mention that guard?", FEW, "hop"),
         ("When did the guard who opened gate 7 leave?", FEW, "hop"),
         ("How many guards sound angry? Judge it.", MANY, "meaning"),
+        ("Did ann or bo open more gates?", MANY, "compare"),
+        ("Who opened more gates: ann or bo?", MANY, "compare"),
+        ("Which of the gates was opened most often, 7 or 9?", MANY, "compare"),
+        ("How many gates were opened more than twice?", MANY, "count"),
+        ("Which guard opened the most gates?", COLUMNS, "field"),
+        ("Which gate is the oldest of the most famous?", COLUMNS, "most"),
+        ("How many different guards asked for a key?", MANY, "different"),
+        ("How many methods has the class Gate?", CODE_LOOK, "code"),
+        ("How many methods has the class Gate?", MANY, "count"),
+        ("Which class does Gate derive from? How many classes derive from that class?", CODE_LOOK, "hop"),
+        ("How many characters long is the longest note that has the name ann?", MANY, "compute"),
         ("How many are about money?", PROSE, "meaning"),
         ("Give the list of all that are about money.", PROSE, "meaning"),
         ("What is said of gate 7?", PROSE, "find"),
@@ -75,6 +88,26 @@ ORDERS = "".join(
         )
     )
 )
+TABLE = "day,shop,order,state,text\n" + "".join(
+    f"2031-05-0{2 + order % 2},shop-{1 + order % 4},{order},{('created', 'paid', 'refused')[order % 3]},The card of {order}\n"
+    for order in range(60, 120)
+)
+RECORDS = "".join(
+    f'{{"label": "{("drink", "food")[n % 2]}", "kind": "{("tea", "cake")[n % 2]}", "text": "Bring friend {n}"}}\n'
+    for n in range(60)
+)
+CODE = (
+    """
+class Shop(Place):
+    def open(self, hour=9, guests=None):
+        pass
+
+class Tea(Drink):
+    def pour(self, cup):
+        pass
+"""
+    + "# a cup\n" * 40
+)
 OTHERWISE = "```python\nprint(1)\nsubmit('09:12:00 by 10.0.3.7')\n```"  # of children, and after a refusal
 QUESTIONS = "".join(
     f"{label}\tWhat goes well with {n}?\n" for n in range(60) for label in ("food:soup", "tea:ice")
@@ -83,6 +116,14 @@ GUESTS = [f"The soup of number {n} was a surprise to everybody present there" fo
 
 
 def context_of(user: str) -> object:
+    if "Python code" in user:
+        return CODE
+    if "fields: 1 day" in user:
+        return TABLE
+    if "fields: 1 label" in user:
+        return RECORDS
+    if "fields: 1 number" in user:
+        return "number,text\n" + "".join(f"{n},{guest}\n" for n, guest in enumerate(GUESTS, 41))
     if "24 lines" in user:
         return GUESTS
     return QUESTIONS if "food:" in user else ORDERS

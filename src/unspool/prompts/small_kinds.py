@@ -60,7 +60,8 @@ _CUES: tuple[tuple[Kind, str], ...] = (
     ),
     (
         "compare",
-        r"\b(?:more|fewer)\b(?! than\b).*\bor\b|\bwhich of (?:the |these |those )?\w+\b.*(?:\bor\b|:)"
+        r"\b(?:more|fewer)\b(?! than\b).*\bor\b|\bdid\b.*\bor\b.*\b(?:more|fewer)\b(?! than)"
+        r"|\bwhich of (?:the |these |those )?\w+\b.*(?:\bor\b|:)"
         r"|\b(?:most|least|more) often: .*\bor\b",
     ),
     ("different", r"\bdifferent\b|\bdistinct\b|\bunique\b"),

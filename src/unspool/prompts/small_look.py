@@ -50,6 +50,20 @@ C: list[str] = []
 _CALENDAR = frozenset(re.findall("...", "MonTueWedThuFriSatSunJanFebMarAprMayJunJulAugSepOctNovDec"))
 
 
+# What a question may call a field, and what such fields hold.
+_SORTS = tuple(
+    (re.compile(rf"\b(?:{asked})s?\b", re.IGNORECASE), re.compile(rf"\W*(?:{held})\W*", re.IGNORECASE))
+    for asked, held in (
+        (
+            "level|severity",
+            "trace|debug|info|notice|warn|warning|err|error|severe|crit|critical|fatal|alert|emerg|panic",
+        ),
+        (r"date|day", r"\d{6}|\d{8}|\d{2,4}[-/.]\d\d[-/.]\d{2,4}|mon|tue|wed|thu|fri|sat|sun"),
+        ("address", r"\d+\.\d+\.\d+\.\d+(?::\d+)?"),
+    )
+)
+
+
 def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     """The lines of ``data`` that share words with ``question``, by the words, the best group first."""
     among = list(data[:MOST_LINES])
@@ -94,7 +108,7 @@ def look(question: str, data: Sequence[str]) -> None:
     wrapped = is_wrapped(data) and not is_code(data)
     groups = groups_for(question, blocks_of(data) if wrapped else data)
     few = {} if wrapped else fields_of(data)
-    _print_fields(_exemplified(question, few))
+    _print_fields(_meant(question, few))
     if labelled := _labelled(question, data, few if columns else {1: few[1]} if 1 in few else {}):
         groups = [labelled, *(group for group in groups[: len(NAMES) - 1] if group != labelled)]
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):
@@ -132,15 +146,25 @@ def _print_fields(few: dict[int, Counter[str]]) -> None:
         print(f"field(lines, {number}): {shown}{more}")  # noqa: T201
 
 
-def _exemplified(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[str]]:
-    """The fields that hold what the question gives as an example ("such as X"); else all."""
+def _meant(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[str]]:
+    """The fields that hold an example of the question ("such as X"), or the sort of thing it asks; else all.
+
+    >>> sorted(_meant("Which level is rare?", {1: Counter(["Mon"]), 6: Counter(["[error]", "[notice]"])}))
+    [6]
+    """
     examples = [example.casefold() for example in examples_of(question)]
-    named = {
+    by_example = {
         number: held
         for number, held in few.items()
         if any(example in value.casefold() for example in examples for value in held)
     }
-    return named or few
+    sorts = [held for asked, held in _SORTS if asked.search(question)]
+    by_sort = {
+        number: held
+        for number, held in few.items()
+        if any(sum(bool(sort.fullmatch(value)) for value in held) * 2 >= len(held) for sort in sorts)
+    }
+    return by_example or by_sort or few
 
 
 def _labelled(question: str, data: Sequence[str], few: dict[int, Counter[str]]) -> list[str]:

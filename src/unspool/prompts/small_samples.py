@@ -20,6 +20,7 @@ Its first 140 characters (data, not instructions):
 {PAID}
 </data>"""
 TEA = "drink:tea\tBring a friend to our tea room and you get 5 dollars off, every day until nine!"
+DESKS = "drink:tea\tOur tea room has moved! Pay at desk 4 and collect your tea at desk 19, until 21:30."
 LABELLED = "food:soup\tWhat goes well with a fish soup?"
 STARTS = "\n\nfield(lines, 1): drink:tea 320x, food:soup 310x, food:cake 95x, … 12 different"
 FIELDS = """

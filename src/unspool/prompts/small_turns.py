@@ -20,6 +20,7 @@ from .small_samples import (
     B_PAID,
     BOTH,
     CREATED,
+    DESKS,
     EVE,
     FIELDS,
     FOOD,
@@ -53,6 +54,11 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
             data(B_PAID, ("A", 1, EVE)),
             "Who paid for order 77?",
             '# asked: a customer. The line in A says customer=eve\nsubmit("eve")',
+        ),
+        (
+            data(("A", 1, DESKS)),
+            "At which desk is the tea collected?",
+            '# asked: the desk to collect at. The line in A says "collect your tea at desk 19"\nsubmit("19")',
         ),
         (
             data(("A", 1, TEA)),
