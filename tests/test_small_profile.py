@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.prompts.small import check_answer
-from unspool.prompts.small_look import fields_of, forms_of, groups_for, is_prose
+from unspool import RLM
+from unspool.prompts.small import IMPORTS, check_answer
+from unspool.prompts.small_code import definitions, is_code
+from unspool.prompts.small_look import blocks_of, fields_of, forms_of, groups_for, is_prose, is_wrapped
+from unspool.prompts.small_records import field_list, lines_of, records
 from unspool.prompts.small_tools import addresses, between, field, find, rest, times, top, values
+from unspool.prompts.small_words import sought
+from unspool.testing import ScriptedModel
 
 LINES = [
     "10:00 gate 1 opened for ann from 10.0.0.1:80",
@@ -127,6 +134,156 @@ def test_prose_is_told_from_entries() -> None:
     assert not is_prose([])
 
 
+def test_a_field_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert field(LINES, "guard") == field(LINES, 40) == []
+    told = capsys.readouterr().out
+    assert "no field is called 'guard'" in told
+    assert "there is no field 40; a line has these: ['10:00', 'gate'" in told
+
+
+def run_on(context: object, *cells: str, query: str = "Who?") -> tuple[object, str]:
+    """The answer of these cells in a REPL of the profile, and what its first look printed."""
+    model = ScriptedModel([f"```python\n{cell}\n```" for cell in cells])
+    run = RLM(model, profile="small", runs=False).run(query, context)
+    assert run.status == "answered", run.reason
+    return run.answer, run.trace.turns[0].cells[0].output
+
+
+CSV = "day,guard,note\n" + "".join(
+    f'Mon,{("ann", "bo")[n % 3 > 0]},"gate {n}, then, home"\n' for n in range(60)
+)
+JSON_LINES = "".join(f'{{"guard": "{("ann", "bo")[n % 3 > 0]}", "gates": [{n}, 7]}}\n' for n in range(60))
+
+
+@pytest.mark.parametrize(
+    ("context", "code", "answer"),
+    [
+        (CSV, "submit([len(lines), field(lines, 2)[:3], field(lines, 'note')[0], rest(lines)[1]])",
+         [60, ["ann", "bo", "bo"], "gate 0, then, home", "gate 1, then, home"]),
+        (CSV.replace(",", ";"), "submit(field(lines, 2)[:2])", ["ann", "bo"]),
+        ("guard\tnote\nann\ta, b\nbo\tc", "submit([len(lines), field(lines, 2)])", [2, ["a, b", "c"]]),
+        (JSON_LINES, "submit([len(lines), field(lines, 'guard')[:2], field(lines, 2)[1]])",
+         [60, ["ann", "bo"], "[1, 7]"]),
+        ([{"guard": "ann"}, {"guard": "bo"}], "submit(field(lines, 1))", ["ann", "bo"]),
+        ("ann, and bo\ncame late, and", "submit([len(lines), columns, field(lines, 3)])", [2, [], ["bo", "and"]]),
+    ],
+    ids=["csv", "semicolons", "tabs", "json", "dicts", "prose"],
+)  # fmt: skip
+def test_lines_that_are_records_are_read_by_field(context: object, code: str, answer: object) -> None:
+    assert run_on(context, f"print(1)\n{code}")[0] == answer
+
+
+def test_rows_that_the_question_names_by_a_value_are_found_first() -> None:
+    _, look = run_on(CSV, "print(1)\nsubmit(len(A))", query="How many rows have the guard ann?")
+    assert look.splitlines()[0] == "fields: 1 day, 2 guard, 3 note"
+    assert "field(lines, 2): bo 40x, ann 20x" in look
+    assert "A: 20 lines" in look
+
+
+def test_the_field_of_the_sort_that_is_asked_is_shown_alone() -> None:
+    log = "\n".join(f"Mon 04 [{('error', 'notice')[n % 2]}] gate {n}" for n in range(60))
+    _, look = run_on(log, "print(1)\nsubmit('x')", query="Which level do the most entries have?")
+    assert look.splitlines() == ["field(lines, 3): [error] 30x, [notice] 30x"]
+    _, look = run_on(log, "print(1)\nsubmit('x')", query="Which level, such as [error], is rare?")
+    assert look.startswith("field(lines, 3):")
+    _, look = run_on(log, "print(1)\nsubmit('x')", query="Which gate is first?")
+    assert look.startswith("field(lines, 3): [error] 30x, [notice] 30x\nfield(lines, 4): gate") is False
+
+
+CODE = """class Gate(Door, wide=True):
+    def open(
+        self, hour=9,  # in the morning
+        guard=None,
+    ):
+        def inner(): ...
+
+async def shut(gate): ...
+def lock(gate): ...
+""".splitlines()
+
+
+def test_what_code_defines_is_listed() -> None:
+    assert definitions(CODE) == (
+        ["Gate(Door, wide=True)"],
+        ["Gate.open( self, hour=9, guard=None, )", "inner()", "shut(gate)", "lock(gate)"],
+        ["Gate"],
+    )
+    assert is_code([*CODE, "x = 1"])
+    assert not is_code(["the class of 1999 was", "a def leppard fan:"] * 9)
+
+
+def test_paragraphs_are_looked_at_as_wholes() -> None:
+    heads = [
+        [
+            f"gate {name}",
+            "",
+            f"   It is opened by the guards, who come by {n} o'clock every day,",
+            "   and shut at six.",
+        ]
+        for n, name in enumerate(("north", "south", "east", "west"))
+    ]
+    lines = [line for head in heads for line in (*head, "")]
+    assert is_wrapped(lines) is False  # half of these are short
+    prose = [line for line in lines if line.startswith("  ")] + ["", ""]
+    assert is_wrapped(prose)
+    assert blocks_of(lines)[0] == (
+        "gate north\nIt is opened by the guards, who come by 0 o'clock every day, and shut at six."
+    )
+    assert len(blocks_of(lines)) == 4
+
+
+def test_a_word_is_sought_by_its_stem_and_by_what_it_may_be_called() -> None:
+    words = dict(sought("Who managed to log in to block_7?"))
+    assert words["managed"].fits("managing")
+    assert words["managed"].fits("manageGate")
+    assert not words["managed"].fits("Management")
+    assert words["block_7"].fits("block_7 is here")
+    best = groups_for("Who logged in?", ["gate shut for bo", "Accepted key of ann", "login page of cy shut"])
+    assert best[0] == ["Accepted key of ann", "login page of cy shut"]
+    assert groups_for("Who logged in?", ["Accepted key of ann", "bo logged in"])[0] == ["bo logged in"]
+
+
+def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:
+    asked: list[str] = []
+
+    def reply(messages: object) -> str:
+        text = messages[-1].text  # type: ignore[index]
+        question = text.rpartition("Question: ")[2]
+        asked.append(question)
+        if "Start" in question:
+            return (
+                "```python\nfirst = ask('Which IP address came first?')\nask('How often did this IP address come?')\n"
+                "ask('How many came from it?')\nsubmit(ask(f'And when did {first} go?'))\n```"
+            )
+        return "```python\nprint(1)\nsubmit('10.0.0.1')\n```"
+
+    run = RLM(ScriptedModel(reply), profile="small", runs=False).run("Start.", LINES)
+    assert run.status == "answered", run.reason
+    assert asked[1:] == [
+        "Which IP address came first?",
+        "How often did this IP address 10.0.0.1 come?",
+        "How many came from it 10.0.0.1?",
+        "And when did 10.0.0.1 go?",
+    ]
+
+
+def test_the_helpers_do_not_overwrite_each_other() -> None:
+    """They share one namespace in the REPL: a name of one file must not be another thing in the next."""
+    made: dict[str, str] = {}
+    for noun, text in zip(("records", "words", "code", "look", "tools"), IMPORTS[3:], strict=False):
+        for node in ast.parse(text).body:
+            names = (
+                [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef)
+                else [target.id for target in node.targets if isinstance(target, ast.Name)]
+                if isinstance(node, ast.Assign)
+                else [node.target.id] if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+                else []
+            )  # fmt: skip
+            for name in names:
+                assert made.setdefault(name, noun) == noun, name
+    assert {"find", "look", "records", "sought", "definitions"} <= made.keys()
+
+
 @given(st.lists(st.text()), st.text())
 def test_the_helpers_take_any_lines_and_texts(lines: list[str], text: str) -> None:
     assert len(find(text, among=lines)) <= len(lines)
@@ -139,3 +296,13 @@ def test_the_helpers_take_any_lines_and_texts(lines: list[str], text: str) -> No
     assert len(between(lines, text, text)) <= len(lines)
     assert len(fields_of(lines)) <= 6
     assert is_prose(lines) in (True, False)
+    assert is_wrapped(lines) in (True, False)
+    assert len(blocks_of(lines)) <= len(lines)
+    assert len(definitions(lines)[0]) <= len(lines)
+    assert all(seek.fits(text) in (True, False) for _, seek in sought(text))
+    kept, names = records(lines)
+    assert len(lines) - 1 <= len(kept) <= len(lines)
+    assert all(isinstance(field_list(line), list) for line in kept)
+    assert len(names) == len(set(names))
+    records([])  # the next test sees no table
+    assert lines_of(lines) == [line for text in lines for line in text.splitlines()]

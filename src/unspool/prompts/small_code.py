@@ -16,7 +16,7 @@ from collections.abc import Sequence
 FEWEST_DEFINED = 3  # that make text code
 LONGEST_HEAD = 60  # lines of a signature
 PYTHON = "Python code"  # what a first look calls it
-_DEFINED = re.compile(r"(\s*)(class|(?:async )?def) (\w+)\s*(.*)")
+_DEFINED = re.compile(r"(\s*)(class|(?:async )?def) (\w+)\s*([(:].*)")
 classes: list[str] = []  # with their bases; these three are set by ``look``
 functions: list[str] = []  # with the class before them, and their parameters
 owners: list[str] = []  # the class of each method
@@ -62,5 +62,5 @@ def _signature(data: Sequence[str], place: int, text: str) -> str:
 
 def is_code(data: Sequence[str]) -> bool:
     some = list(data[:20_000])
-    heads = sum(bool(_DEFINED.fullmatch(line)) and line.rstrip().endswith((":", "(", ",")) for line in some)
+    heads = sum(bool(_DEFINED.fullmatch(line)) for line in some)
     return heads >= max(FEWEST_DEFINED, len(some) // 200)

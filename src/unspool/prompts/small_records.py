@@ -22,6 +22,7 @@ import re
 from collections.abc import Sequence
 
 SNIFFED = 50  # lines by which the form of all is known
+FEWEST_ROWS = 3  # the head included: two lines of prose may have as many commas
 MOST_NAMES = 40  # fields
 _NAME = re.compile(r"[^\W\d][\w .#/()-]{0,40}")
 _separator = ""  # of a table with a head; set by records
@@ -52,7 +53,7 @@ def records(data: Sequence[str]) -> tuple[Sequence[str], list[str]]:
     keys = [list(record) for line in some if (record := _record(line)) is not None]
     if some and len(keys) == len(some):
         return data, list(dict.fromkeys(key for each in keys for key in each))[:MOST_NAMES]
-    for separator in ("\t", ",", ";") if len(some) > 1 else ():
+    for separator in ("\t", ",", ";") if len(some) >= FEWEST_ROWS else ():
         names, *rows = (_split(line, separator) for line in some)
         named = all(_NAME.fullmatch(name.strip()) for name in names) and len(set(names)) == len(names)
         even = sum(len(row) == len(names) for row in rows) >= 0.9 * len(rows)

@@ -30,6 +30,7 @@ from .small_look import MOST_LINES, columns, print_forms
 from .small_records import field_list
 from .small_words import stem_of
 
+MOST_SHOWN = 8  # fields
 lines: list[str] = []  # set in the REPL
 
 
@@ -148,7 +149,10 @@ def field(hits: Iterable[str] | str, number: int | str) -> list[str]:
             return []
         number = columns.index(number) + 1
     fields = [field_list(line) for line in _each(hits)]
-    return [each[number - 1] for each in fields if len(each) >= number > 0]
+    found = [each[number - 1] for each in fields if len(each) >= number > 0]
+    if fields and not found:
+        print(f"field: there is no field {number}; a line has these: {fields[0][:MOST_SHOWN]}")  # noqa: T201
+    return found
 
 
 def rest(hits: Iterable[str] | str) -> list[str]:
