@@ -45,29 +45,22 @@ _SAME = tuple(
         ),
         (r"log(?:ged|ging|s)? (?:out|off)|log-?outs?|sign(?:ed|s)? out", "closed logout logoff disconnected"),
         (
-            r"refus[a-z]{0,4}|den(?:y|ied)|reject[a-z]{0,4}|forbid[a-z]{0,4}|turned away",
+            r"refus(?:ed?|es|als?)|den(?:y|ied)|reject(?:s|ed)?|turned away",
             "refused denied rejected forbidden",
         ),
         (
-            r"began|begin[a-z]{0,4}|start[a-z]{0,4}|launch[a-z]{0,4}|boot[a-z]{0,4}",
+            r"beg[ai]ns?|start(?:s|ed)?|launch(?:es|ed)?|boot(?:s|ed)?",
             "started starting launched begin boot init",
         ),
         (
-            r"end(?:ed|s)?|stop[a-z]{0,4}|finish[a-z]{0,4}|terminat[a-z]{0,4}|shut ?down",
-            "ended stopped finished terminated exit shutdown",
+            r"end(?:ed|s)?|stop(?:ped|s)?|finish(?:ed|es)?|shut down",
+            "ended stopped finished terminated shutdown",
         ),
-        (r"delet[a-z]{0,4}|remov[a-z]{0,4}|eras[a-z]{0,4}", "deleted removed erased unlink"),
-        (
-            r"broke[a-z]{0,4}|crash[a-z]{0,4}|died|abort[a-z]{0,4}",
-            "crashed fatal died aborted panic segfault",
-        ),
-        (r"went wrong|unsuccessful[a-z]{0,4}|fail[a-z]{0,4}", "failed failure error unable"),
-        (r"succe[a-z]{0,4}|worked", "succeeded success accepted ok"),
-        (r"sent|send[a-z]{0,4}", "sent sending served transmitted"),
-        (r"receiv[a-z]{0,4}|got", "received receiving accepted"),
-        (r"cop(?:y|ied|ies)|duplicat[a-z]{0,4}", "copied replicate replicated transfer"),
-        (r"warn(?:ing|ings|ed)?", "warn warning"),
-        (r"buy[a-z]{0,4}|bought|order[a-z]{0,4}", "bought ordered paid purchase"),
+        (r"delet(?:ed?|es)|remov(?:ed?|es)|eras(?:ed?|es)", "deleted removed erased unlink"),
+        (r"broke(?: down)?|crash(?:ed|es)?|died|abort(?:ed|s)?", "crashed fatal died aborted panic segfault"),
+        (r"went wrong|unsuccessful(?:ly)?", "failed failure error unable"),
+        (r"succe(?:ssful(?:ly)?|eded|ss)|worked", "succeeded success accepted"),
+        (r"cop(?:y|ied|ies)|duplicat(?:ed?|es)", "copied replicate replicated transfer"),
     )
 )
 
