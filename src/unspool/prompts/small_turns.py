@@ -43,42 +43,42 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
         (
             RECORDS,
             "Which kind has the record about bringing a friend?",
-            '# asked: a kind. The record in A says "kind": "tea"\nsubmit("tea")',
+            '# asked: a kind. A says "kind": "tea"\nsubmit("tea")',
         ),
         (
             f"{SHOP}{STARTS}\nA: 1 line\n  1 like: {LABELLED}",
             "What is the label of the question about a fish soup?",
-            '# asked: a label. The line in A begins with it\nsubmit("food:soup")',
+            '# asked: a label. A begins with "food:soup"\nsubmit("food:soup")',
         ),
         (
             data(B_PAID, ("A", 1, EVE)),
             "Who paid for order 77?",
-            '# asked: a customer. The line in A says customer=eve\nsubmit("eve")',
-        ),
-        (
-            data(("A", 1, DESKS)),
-            "At which desk is the tea collected?",
-            '# asked: the desk to collect at. The line in A says "collect your tea at desk 19"\nsubmit("19")',
+            '# asked: who paid. A says "paid by card from 10.0.7.4:550, customer=eve"\nsubmit("eve")',
         ),
         (
             data(("A", 1, TEA)),
             "What amount is paid for bringing a friend?",
-            '# asked: an amount. The line in A says "you get 5 dollars"\nsubmit("5 dollars")',
+            '# asked: an amount. A says "you get 5 dollars"\nsubmit("5 dollars")',
         ),
         (
             data(ALL_REFUSED, ("B", 1, EVE), ("A", 2, CREATED)),
             "At what time did eve pay by card?",
-            '# asked: a time. The line in B says 09:19:12\nsubmit("09:19:12")',
+            '# asked: a time of paying. B says "09:19:12 shop-4 ORDER 77 paid by card"\nsubmit("09:19:12")',
         ),
         (
             data(ALL_REFUSED, ("A", 1, EVE)),
             "Which shop took the card payment of eve?",
-            '# asked: a shop. The line in A says shop-4\nsubmit("shop-4")',
+            '# asked: a shop. A says "shop-4 ORDER 77 paid by card"\nsubmit("shop-4")',
         ),
         (
             data(ALL_REFUSED, ("A", 1, EVE)),
             "From which address did eve pay?",
-            '# asked: an address. The line in A says from 10.0.7.4:550\nsubmit("10.0.7.4")',
+            '# asked: an address to pay from. A says "paid by card from 10.0.7.4:550"\nsubmit("10.0.7.4")',
+        ),
+        (
+            data(("A", 1, DESKS)),
+            "At which desk is the tea collected?",
+            '# asked: a desk to collect at. A says "collect your tea at desk 19"\nsubmit("19")',
         ),
     ),
     "find": (
