@@ -161,8 +161,8 @@ class Profile:
 def names_in(imports: tuple[str, ...]) -> frozenset[str]:
     """The names that a profile's imports put into the REPL.
 
-    >>> sorted(names_in(("import re, os.path", "from math import pi as p", "def f(): x = 1", "y = 2")))
-    ['f', 'os', 'p', 're', 'y']
+    >>> sorted(names_in(("import re, os.path", "from math import pi as p", "def f(): x = 1", "y, z = 2, 3")))
+    ['f', 'os', 'p', 're', 'y', 'z']
     """
     names: set[str] = set()
     for node in (node for text in imports for node in ast.parse(text).body):
@@ -170,8 +170,11 @@ def names_in(imports: tuple[str, ...]) -> frozenset[str]:
             names |= {(each.asname or each.name).partition(".")[0] for each in node.names}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {
+                name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)
+            }
     return frozenset(names)
 
 
