@@ -92,6 +92,8 @@ def test_values_by_a_hole_by_what_comes_before_and_by_a_regex() -> None:
         ("[client 1.2.3.4] refused", "client={}", "1.2.3.4"),
         ("Received block blk_-44 of size 7", "block blk_", "blk_-44"),
         ("rhost=5.36.1.2 user=root", "rhost=", "5.36.1.2"),
+        ("WARN 10.251.30.85:50010:Got exception", "10.251.194.213:50010", "10.251.30.85:50010"),
+        ("order #77 of ann", "#12", "#77"),
         ("from /10.2.3.4", "from", "/10.2.3.4"),
         ("LOC:city Where is it ?", "^{}:", "LOC"),
         ("failed for invalid user bo from x", "for {} from", "invalid user bo"),

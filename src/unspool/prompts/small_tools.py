@@ -69,7 +69,7 @@ def show(hits: Iterable[str]) -> None:
 
 
 def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
-    """What stands at {} in the lines that fit the pattern; without {}, what comes after it.
+    """What stands at {} in the lines that fit the pattern; without {}, what comes after it or looks like it.
 
     A value is one word where that fits, else several; ``^`` is the start of a line.
     """
@@ -82,6 +82,9 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     )
     if not found and "(" not in pattern:
         found = _values_by([_loose(pattern)], among)
+    if not found and re.search(r"\d", pattern) and "{}" not in pattern:
+        # A value in place of a pattern: those that look like it are meant.
+        found = _values_by([r"(?<!\w)" + re.sub(r"\d+", r"\\d+", re.escape(pattern)) + r"(?!\w)"], among)
     if not found:
         print("values: no line fits the pattern. Copy it from a line and put {} where the value stands.")  # noqa: T201
     return found
