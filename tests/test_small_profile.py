@@ -175,6 +175,29 @@ def test_lines_that_are_records_are_read_by_field(context: object, code: str, an
     assert run_on(context, f"print(1)\n{code}")[0] == answer
 
 
+def test_rows_are_texts_to_all_that_takes_texts() -> None:
+    code = """
+labels = classify(lines[:3], {"late": "came late", "early": "came early"})
+print(labels)
+submit([*lines[:1], *labels, json.dumps(lines[1]), lines[2].upper()])"""
+    model = ScriptedModel([f"```python{code}\n```"])
+    sub = ScriptedModel(
+        lambda messages: (
+            "late" if messages[-1].text == "day=Mon, guard=ann, note=gate 0, then, home" else "early"
+        )
+    )
+    run = RLM(model, sub_model=sub, profile="small", runs=False).run("Who?", CSV)
+    assert run.answer == [
+        "day=Mon, guard=ann, note=gate 0, then, home",
+        "late",
+        "early",
+        "early",
+        '"day=Mon, guard=bo, note=gate 1, then, home"',
+        "DAY=MON, GUARD=BO, NOTE=GATE 2, THEN, HOME",
+    ]
+    assert type(run.answer[0]) is str
+
+
 def test_rows_that_the_question_names_by_a_value_are_found_first() -> None:
     _, look = run_on(CSV, "print(1)\nsubmit(len(A))", query="How many rows have the guard ann?")
     assert look.splitlines()[0] == "fields: 1 day, 2 guard, 3 note"

@@ -183,7 +183,7 @@ def _has(fields: list[str], named: dict[int, set[str]]) -> bool:
 
 def is_prose(data: Sequence[str]) -> bool:
     """Whether these are a few lines with words of their own each, and not entries of a few forms."""
-    if not 1 < len(data) <= MOST_PROSE or any("\t" in line for line in data[1:]):
+    if not 1 < len(data) <= MOST_PROSE or any("\t" in line for line in data):
         return False
     texts = [" ".join(field_list(line)) for line in data] if columns else data
     words = [set(re.findall(r"[^\W\d_]{4,}", text)) for text in texts]

@@ -1,17 +1,18 @@
 """Lines that are records: JSON lines, CSV and tables with tabs, as the helpers of a weak model see them.
 
-``records`` takes the lines of a context apart: those of a table lose their head, whose names, like the keys
-of JSON lines, become the names of the fields. The source runs in the REPL (see
+``records`` takes the lines of a context apart: each becomes a :class:`Row`, a text that says which field is
+which, since a model of that size does not count commas. The source runs in the REPL (see
 :mod:`unspool.prompts.small_tools`), so it is standard library only, in one file.
 
->>> records(["level,text", 'error,"no, not now"', "notice,ok"])
-(['error,"no, not now"', 'notice,ok'], ['level', 'text'])
->>> field_list('error,"no, not now"')
+>>> rows, names = records(["level,text", 'error,"no, not now"', "notice,ok"])
+>>> rows
+['level=error, text=no, not now', 'level=notice, text=ok']
+>>> field_list(rows[0])
 ['error', 'no, not now']
->>> records(['{"level": "error", "text": "no"}', '{"level": "notice", "text": "ok"}'])[1]
-['level', 'text']
->>> records(["one, two", "and then three"])
-(['one, two', 'and then three'], [])
+>>> records(['{"level": "error", "code": 7}', '{"level": "notice"}'])
+(['level=error, code=7', 'level=notice, code='], ['level', 'code'])
+>>> records(["one, two", "and then three", "and four"])
+(['one, two', 'and then three', 'and four'], [])
 """
 
 from __future__ import annotations
@@ -25,7 +26,19 @@ SNIFFED = 50  # lines by which the form of all is known
 FEWEST_ROWS = 3  # the head included: two lines of prose may have as many commas
 MOST_NAMES = 40  # fields
 _NAME = re.compile(r"[^\W\d][\w .#/()-]{0,40}")
-_separator = ""  # of a table with a head; set by records
+MOST_ROWS = 200_000  # more lines stay as they are
+
+
+class Row(str):
+    """A record as text, with its fields."""
+
+    fields: list[str]
+
+    @classmethod
+    def of(cls, names: Sequence[str], fields: list[str]) -> Row:
+        row = cls(", ".join(f"{name}={field}" for name, field in zip(names, fields, strict=False)))
+        row.fields = fields
+        return row
 
 
 def lines_of(data: object) -> list[str]:
@@ -40,6 +53,8 @@ def lines_of(data: object) -> list[str]:
 
 
 def _told(item: object) -> str:
+    if isinstance(item, str):
+        return item
     try:
         return json.dumps(item, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -47,21 +62,29 @@ def _told(item: object) -> str:
 
 
 def records(data: Sequence[str]) -> tuple[Sequence[str], list[str]]:
-    """The lines without the head of a table, and the names of their fields, where these are records."""
-    globals()["_separator"] = ""
+    """The lines as rows, without the head of a table, and the names of the fields, where they are records."""
     some = list(data[:SNIFFED])
-    keys = [list(record) for line in some if (record := _record(line)) is not None]
-    if some and len(keys) == len(some):
-        return data, list(dict.fromkeys(key for each in keys for key in each))[:MOST_NAMES]
+    if not isinstance(data, list) or not some or len(data) > MOST_ROWS:
+        return data, []  # what is in files stays there
+    found = [_record(line) for line in data] if _record(some[0]) else []
+    if found and all(found[: len(some)]):
+        names = list(dict.fromkeys(key for record in found[:SNIFFED] if record for key in record))[
+            :MOST_NAMES
+        ]
+        rows = [_row(names, record, line) for record, line in zip(found, data, strict=True)]
+        return rows, names
     for separator in ("\t", ",", ";") if len(some) >= FEWEST_ROWS else ():
-        names, *rows = (_split(line, separator) for line in some)
+        names, *first = (_split(line, separator) for line in some)
         named = all(_NAME.fullmatch(name.strip()) for name in names) and len(set(names)) == len(names)
-        even = sum(len(row) == len(names) for row in rows) >= 0.9 * len(rows)
+        even = sum(len(row) == len(names) for row in first) >= 0.9 * len(first)
         if 1 < len(names) <= MOST_NAMES and named and even:
-            globals()["_separator"] = separator
-            # What is in files stays as it is: only a list can be cut without reading all of it.
-            return data[1:] if isinstance(data, list) else data, [name.strip() for name in names]
+            names = [name.strip() for name in names]
+            return [Row.of(names, _split(line, separator)) for line in data[1:]], names
     return data, []
+
+
+def _row(names: Sequence[str], record: dict[str, object] | None, line: str) -> str:
+    return line if record is None else Row.of(names, [_told(record.get(name, "")) for name in names])
 
 
 def _record(line: str) -> dict[str, object] | None:
@@ -84,9 +107,7 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def field_list(line: str) -> list[str]:
-    """The fields of a line: of a record, of a table, between tabs where it has any, else between spaces."""
-    if (record := _record(line)) is not None:
-        return [value if isinstance(value, str) else _told(value) for value in record.values()]
-    if _separator:
-        return _split(line, _separator)
+    """The fields of a line: those of a row, else between tabs where it has any, else between spaces."""
+    if isinstance(line, Row):
+        return line.fields
     return line.split("\t") if "\t" in line else line.split()

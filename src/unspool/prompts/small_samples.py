@@ -47,8 +47,8 @@ FOOD = f"{SHOP}{STARTS}\nA: 405 lines\n  405 like: {LABELLED}"
 ALL_PAID, ALL_REFUSED, ALL_CREATED = ("A", 140, PAID), ("A", 31, REFUSED), ("A", 204, CREATED)
 B_PAID = ("B", 140, PAID)
 
-ROW = "2031-05-02,shop-2,74,refused,The card of Bo was refused twice"
-RECORD = '{"label": "drink", "kind": "tea", "text": "Bring a friend to our tea room, it opens at nine"}'
+ROW = "day=2031-05-02, shop=shop-2, order=74, state=refused, text=The card of Bo was refused twice"
+RECORD = "label=drink, kind=tea, text=Bring a friend to our tea room, it opens at nine"
 _COLUMNS = """
 
 fields: 1 day, 2 shop, 3 order, 4 state, 5 text

@@ -41,11 +41,6 @@ from .small_steps import STEPS
 _TURNS: dict[Kind, tuple[Turn, ...]] = {
     "read": (
         (
-            RECORDS,
-            "Which kind has the record about bringing a friend?",
-            '# asked: a kind. A says "kind": "tea"\nsubmit("tea")',
-        ),
-        (
             f"{SHOP}{STARTS}\nA: 1 line\n  1 like: {LABELLED}",
             "What is the label of the question about a fish soup?",
             '# asked: a label. A begins with "food:soup"\nsubmit("food:soup")',
@@ -74,6 +69,11 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
             data(ALL_REFUSED, ("A", 1, EVE)),
             "From which address did eve pay?",
             '# asked: an address to pay from. A says "paid by card from 10.0.7.4:550"\nsubmit("10.0.7.4")',
+        ),
+        (
+            RECORDS,
+            "Which kind has the record about bringing a friend?",
+            '# asked: a kind. A says "kind=tea"\nsubmit("tea")',
         ),
         (
             data(("A", 1, DESKS)),
