@@ -73,7 +73,7 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
         (
             RECORDS,
             "Which kind has the record about bringing a friend?",
-            '# asked: a kind. A says "kind=tea"\nsubmit("tea")',
+            "# asked: a kind. Field 2 has kinds\nnames = field(A, 2)\nprint(names[:3])\nsubmit(names[0])",
         ),
         (
             data(("A", 1, DESKS)),
