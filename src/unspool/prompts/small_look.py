@@ -20,11 +20,11 @@ from .small_records import field_list
 from .small_words import (
     AS_IT_IS,
     COMMON_WORDS,
-    MEANT,
     PAIR,
     WHOLE,
     Sought,
     examples_of,
+    meant,
     neighbours,
     sought,
     without_examples,
@@ -67,12 +67,10 @@ _SORTS = tuple(
 def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     """The lines of ``data`` that share words with ``question``, by the words, the best group first."""
     among = list(data[:MOST_LINES])
-    groups = _groups(among, words := sought(question))
-    if any(word.startswith(MEANT) for word, _ in words):
-        # What it may be called instead counts only where no line has the word itself.
-        there = {word for words in groups for word in words}
-        words = [(w, seek) for w, seek in words if not (w[0] == MEANT and there & set(w[1:].split()))]
-        groups = _groups(among, words)
+    words = sought(question)
+    groups = _groups(among, words)
+    if others := meant(question, {word for words in groups for word in words}):
+        groups = _groups(among, words | others)
     seen = Counter(word for words, group in groups.items() for word in words for _ in group)
     rare = {
         word: WHOLE if word.endswith(AS_IT_IS) else math.log(1.1 * len(among) / count)
@@ -224,7 +222,7 @@ def blocks_of(data: Sequence[str]) -> list[str]:
     return blocks
 
 
-def _groups(lines: Sequence[str], words: Sequence[tuple[str, Sought]]) -> dict[tuple[str, ...], list[str]]:
+def _groups(lines: Sequence[str], words: dict[str, Sought]) -> dict[tuple[str, ...], list[str]]:
     """The lines by the words of the question that they contain at the start of a word.
 
     A word that stands there as it is asked is named once more: "received" is nearer than "receiving".
@@ -233,10 +231,10 @@ def _groups(lines: Sequence[str], words: Sequence[tuple[str, Sought]]) -> dict[t
     for line in lines:
         low = line.casefold()
         found: list[str] = []
-        for word, seek in words:
-            if seek.stem in (line if seek.exact else low) and seek.fits(line):
+        for word, seek in words.items():
+            if seek.fits(line, low):
                 found.append(word)
-                if seek.whole.search(low):
+                if seek.stands(low):
                     found.append(word + AS_IT_IS)
         if found:
             groups.setdefault(tuple(found), []).append(line)

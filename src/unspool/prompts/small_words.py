@@ -1,11 +1,12 @@
 """The words of a question that may stand in data, as the first look of a weak model's REPL seeks them.
 
-Contract: :func:`sought` gives a pattern for each word that means something, whatever the text. The source
-runs in the REPL (see :mod:`unspool.prompts.small_tools`), so it is standard library only, in one file.
+Contract: :func:`sought` gives a pattern for each word that means something, :func:`meant` for what events may
+be called instead, whatever the text. The source runs in the REPL (see :mod:`unspool.prompts.small_tools`),
+so it is standard library only, in one file.
 
->>> [word for word, _ in sought("How often was a card refused, such as shop-2?")]
-['card', 'refused', '~refused']
->>> dict(sought("Who logged in?"))["~logged in"].fits("session opened for ann")
+>>> list(sought("How often was a card refused, such as shop-2?"))
+['card', 'refused']
+>>> meant("Who logged in?", there=())["~logged in"].fits("session opened for ann", "session opened for ann")
 True
 """
 
@@ -13,12 +14,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 PAIR = 2.5  # the weight of two words of the question that stand side by side in a line, too
 WHOLE = 0.5  # the weight of a word that stands there as it is asked, and not only its stem
 AS_IT_IS = " as it is"
-MEANT = "~"  # before what is asked in other words than those of the data
 
 COMMON_WORDS = frozenset(
     """
@@ -67,45 +68,53 @@ _SAME = tuple(
 
 @dataclass(frozen=True)
 class Sought:
-    """A word as a line may have it: its stem, whether its case matters, and the whole pattern."""
+    """A word as a line may have it: by its stems, whether their case matters, and as it is asked."""
 
-    stem: str
+    stems: tuple[str, ...]  # one of them is in every line that fits
     exact: bool
     start: re.Pattern[str]
-    whole: re.Pattern[str]
+    whole: re.Pattern[str] | None
 
-    def fits(self, line: str) -> bool:
-        return self.start.search(line) is not None
+    def fits(self, line: str, low: str) -> bool:
+        """``low``: the line, casefolded."""
+        text = line if self.exact else low
+        return any(stem in text for stem in self.stems) and self.start.search(line) is not None
+
+    def stands(self, low: str) -> bool:
+        return self.whole is not None and self.whole.search(low) is not None
 
 
-def sought(question: str) -> list[tuple[str, Sought]]:
-    """The words, and behind them what they may be called instead."""
-    question = without_examples(question)
+def sought(question: str) -> dict[str, Sought]:
+    """The words of the question."""
     found: dict[str, Sought] = {}
-    for word in re.findall(r"[^\W_](?:[\w.:/@$\[\]-]*[^\W_])?", question):
+    for word in re.findall(r"[^\W_](?:[\w.:/@$\[\]-]*[^\W_])?", without_examples(question)):
         low = word.casefold()
         if low in COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
             continue
         exact = not word.isalpha() or not (word.islower() or word.istitle())
-        root = word if exact else stem_of(low)
-        if all((root, exact) != (other.stem, other.exact) for other in found.values()):
-            found[word] = _sought(root, exact, word)
+        stem = word if exact else stem_of(low)
+        if all(((stem,), exact) != (other.stems, other.exact) for other in found.values()):
+            start = rf"(?<![^\W_]){re.escape(stem)}" if exact else _beginning(stem)
+            whole = rf"(?<![^\W_]){re.escape(re.sub(r's$', '', low))}s?(?![^\W_])"
+            found[word] = Sought((stem,), exact, re.compile(start), re.compile(whole))
+    return found
+
+
+def meant(question: str, there: Collection[str]) -> dict[str, Sought]:
+    """What events of the question may be called instead, where the data has none of its words for them."""
+    found: dict[str, Sought] = {}
     for asked, told in _SAME:
-        if match := asked.search(question):
-            any_of = "|".join(_beginning(stem_of(word)) for word in told)
-            found[MEANT + match[0]] = Sought("", False, re.compile(any_of), re.compile(r"(?!)"))
-    return list(found.items())
+        match = asked.search(without_examples(question))
+        if match and not set(match[0].split()) & set(there):
+            stems = tuple(map(stem_of, told))
+            any_of = "|".join(map(_beginning, stems))
+            found[f"~{match[0]}"] = Sought(stems, False, re.compile(any_of), None)
+    return found
 
 
-def _sought(root: str, exact: bool, word: str) -> Sought:
-    start = rf"(?<![^\W_]){re.escape(root)}" if exact else _beginning(root)
-    whole = rf"(?i:(?<![^\W_]){re.escape(re.sub(r's$', '', word.casefold()))}s?(?![^\W_]))"
-    return Sought(root, exact, re.compile(start), re.compile(whole))
-
-
-def _beginning(root: str) -> str:
+def _beginning(stem: str) -> str:
     """A word with this stem: "manag" is in managing, not in Management; "allocat" is in allocateBlock."""
-    return rf"(?<![^\W_])(?i:{re.escape(root)}[a-z]{{0,4}})(?![a-z])"
+    return rf"(?<![^\W_])(?i:{re.escape(stem)}[a-z]{{0,4}})(?![a-z])"
 
 
 def without_examples(question: str) -> str:
