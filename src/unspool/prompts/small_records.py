@@ -63,9 +63,9 @@ def _told(item: object) -> str:
 
 def records(data: Sequence[str]) -> tuple[Sequence[str], list[str]]:
     """The lines as rows, without the head of a table, and the names of the fields, where they are records."""
-    some = list(data[:SNIFFED])
-    if not isinstance(data, list) or not some or len(data) > MOST_ROWS:
-        return data, []  # what is in files stays there
+    if not isinstance(data, list) or not 0 < len(data) <= MOST_ROWS:
+        return data, []  # what is in files is not read before it is asked for
+    some = data[:SNIFFED]
     found = [_record(line) for line in data] if _record(some[0]) else []
     if found and all(found[: len(some)]):
         names = list(dict.fromkeys(key for record in found[:SNIFFED] if record for key in record))[
