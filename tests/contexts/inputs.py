@@ -45,6 +45,7 @@ class Input:
     wanted: object
     reached: str  # how the docs say that it is read
     bad: tuple[str, bytes | None] | None = None  # a file that is refused
+    needs: str = ""  # a library that is not always there
 
 
 def file(name: str, data: bytes | str) -> Make:
@@ -82,6 +83,15 @@ def parquet(folder: Path) -> Path:
 
     pandas.DataFrame({"name": ["bo", "cy"], "n": [1, 2]}).to_parquet(folder / "t.parquet")
     return folder / "t.parquet"
+
+
+def workbook(folder: Path) -> Path:
+    import pandas
+
+    pandas.DataFrame({"name": ["bo", "cy"], "n": [1, 2]}).to_excel(
+        folder / "t.xlsx", sheet_name="Sheet", index=False
+    )
+    return folder / "t.xlsx"
 
 
 def database(folder: Path) -> Path:
@@ -133,6 +143,7 @@ INPUTS = (
     Input("`.html`", file("a.html", "<p>é</p>"), "str(context)", "<p>é</p>", "as text; html.parser"),
     Input("`.eml`", file("a.eml", "Subject: s\n\nb"), "__import__('email').message_from_string(str(context))['subject']", "s", "email.message_from_string"),
     Input("`.parquet` (needs pyarrow)", parquet, "[len(context), context['n'].tolist(), context.arrow().num_columns]", [2, [1, 2], 2], "as the DataFrame; context.table(columns=…), context.arrow()", ("odd.parquet", b"PAR1")),
+    Input("`.xlsx .xlsm` (needs openpyxl)", workbook, "[list(context), context['Sheet']['n'].tolist(), context.table('Sheet', nrows=1)['name'].tolist()]", [["Sheet"], [1, 2], ["bo"]], "a mapping of sheet to DataFrame; context.table(sheet, skiprows=…)", ("odd.xlsx", b"PK\x03\x04"), "openpyxl"),
     Input("`.sqlite .db`", database, "context.execute('SELECT * FROM t').fetchall()", [("bo", 1), ("cy", 2)], "a read-only connection to a copy in memory", ("odd.db", b"SQLite format 3\0.")),
     Input("`.otlp.jsonl`, OpenTelemetry traces", file("a.otlp.jsonl", OTLP), "[len(context), context.trace('t'), context.text[:]]", [1, "trace t: 1 span, 0 with an error, 2.0 ms\nGET /  shop  2.0 ms", OTLP], "context.overview(), search(…), trace(id), span(id); context.text"),
     Input("`.zip`", file("a.zip", packed("a.zip")), "context['a/b.txt'][:]", TEXT, "mapping of path to text, tree(), grep", ("odd.zip", b"PK\x03\x04")),
@@ -145,6 +156,7 @@ INPUTS = (
 REFUSED = (
     ("`.pdf`", ("a.pdf", b"%PDF-1.7")),
     ("`.docx .pptx .odt`", ("a.docx", b"PK\x03\x04")),
+    ("`.xlsx` with a password", ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")),
     ("a binary file", ("core", b"\x7fELF\0")),
     ("an empty file", ("a.txt", b"")),
     ("a path where nothing is", ("none.txt", None)),

@@ -180,7 +180,7 @@ def told(source: Source, label: str = "context") -> str:
         return f"`{label}` is Files of {source.name}: {count:,} file{'' if count == 1 else 's'}, {size}."
     part = "" if not source.start and source.stop < 0 else f", bytes {source.start:,} to {_end(source):,}"
     what = {
-        "text": "a LazyText of", "parquet": "a table in", "xlsx": "a table in", "sqlite": "a database in",
+        "text": "a LazyText of", "parquet": "a table in", "xlsx": "the sheets of", "sqlite": "a database in",
         "traces": "Traces in",
     }  # fmt: skip
     return f"`{label}` is {what.get(source.kind, 'Files of')} {source.name}, {size}{part}."

@@ -25,7 +25,9 @@ _NOT_TEXT = {
     "sqlite": 'is an SQLite database, not text: give it as a file of its own, Path("….sqlite")',
     "parquet": 'is a Parquet table, not text: give it as a file of its own, Path("….parquet")',
     "archive": 'is an archive, not text: give it as a file of its own, Path("….zip")',
-    "xlsx": "is a spreadsheet, not text: read it with pandas and pass the DataFrame",
+    "xlsx": 'is a spreadsheet, not text: give it as a file of its own, Path("….xlsx")',
+    "locked": "has a password, or is an old .xls: save it as .xlsx without a password",
+    "old": "is an old spreadsheet: save it as .xlsx or .csv",
     "document": "is a document, not text: convert it first (pdftotext, pandoc, markitdown); pass the text",
     "binary": "is a binary file, not text: convert it to text first",
 }

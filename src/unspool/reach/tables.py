@@ -1,6 +1,6 @@
 """Tables and databases in files: read when they are asked for, with the libraries of the sandbox.
 
-Contract: :class:`LazyTable` (Parquet, a spreadsheet) knows its columns and rows without reading them, and
+Contract: :class:`LazyTable` (Parquet) knows its columns and rows without reading them, and
 acts as the DataFrame that it is as soon as it is used as one. :class:`Database` is an SQLite connection to a
 copy in memory, for code in the sandbox has no paths: it takes twice the size of the file at first, once
 afterwards. What is missing to read one is an error that says what to install.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from .octets import Octets, Raw, measure
+from .sheets import Frame, Sheets
 from .sizes import unpacked
 from .sniff import SQLITE, Unreadable
 
@@ -50,15 +51,14 @@ class _Pandas:
 
     read_json: Callable[..., object]
     read_csv: Callable[..., object]
-    read_excel: Callable[..., object]
 
 
 class LazyTable:
     """A table in a file. ``.table()`` is the DataFrame, ``.arrow()`` the Arrow table; ``columns=`` takes a
     part. Used as a DataFrame, it is one."""
 
-    def __init__(self, name: str, octets: Octets, kind: str) -> None:
-        self._name, self._octets, self._kind = name, octets, kind
+    def __init__(self, name: str, octets: Octets) -> None:
+        self._name, self._octets = name, octets
         self._frame: object = None
 
     @property
@@ -84,50 +84,36 @@ class LazyTable:
 
     def arrow(self, columns: Sequence[str] | None = None) -> object:
         """The Arrow table, or these columns of it."""
-        if self._kind != "parquet":
-            raise TypeError(f"{self._name} is a spreadsheet: use .table()")
         # Without threads: with them, a cell that crashes could not be undone.
         return self._parquet().read(columns=None if columns is None else list(columns), use_threads=False)
 
-    def table(self, columns: Sequence[str] | None = None, **options: object) -> object:
-        """The DataFrame, or these columns of it; for a spreadsheet, ``sheet_name=`` and what pandas takes."""
-        if columns is None and not options and self._frame is not None:
+    def table(self, columns: Sequence[str] | None = None) -> object:
+        """The DataFrame, or these columns of it."""
+        if columns is None and self._frame is not None:
             return self._frame
-        pandas = cast("_Pandas", _pandas(self._name))
-        frame: object
-        if self._kind == "parquet":
-            frame = cast("_Arrow", self.arrow(columns)).to_pandas(use_threads=False)
-        else:
-            wanted = options if columns is None else {"usecols": list(columns), **options}
-            try:
-                frame = pandas.read_excel(self._file(), **wanted)
-            except ImportError as error:
-                raise Unreadable(f"{self._name}: {error}") from None
-        if columns is None and not options:
+        _pandas(self._name)
+        frame = cast("_Arrow", self.arrow(columns)).to_pandas(use_threads=False)
+        if columns is None:
             self._frame = frame
         return frame
 
     def shape_and_types(self) -> tuple[int, list[tuple[str, str]]]:
-        """Rows, and columns with their types, without reading the rows of a Parquet file."""
-        if self._kind == "parquet":
-            file = self._parquet()
-            schema = file.schema_arrow
-            return file.metadata.num_rows, [(field.name, str(field.type)) for field in schema]
-        frame = cast("_Frame", self.table())
-        return len(frame), [(str(name), str(kind)) for name, kind in frame.dtypes.items()]
+        """Rows, and columns with their types, without reading the rows."""
+        file = self._parquet()
+        return file.metadata.num_rows, [(field.name, str(field.type)) for field in file.schema_arrow]
 
     def head(self, n: int = 5) -> object:
         """The first rows as a DataFrame, without reading the others."""
-        if self._kind != "parquet" or self._frame is not None:
-            return cast("_Frame", self.table()).head(n)
+        if self._frame is not None:
+            return cast(Frame, self._frame).head(n)
         first = next(iter(self._parquet().iter_batches(batch_size=max(1, n), use_threads=False)), None)
-        return cast("_Frame", self.table()).head(n) if first is None else first.to_pandas(use_threads=False)
+        return cast(Frame, self.table()).head(n) if first is None else first.to_pandas(use_threads=False)
 
     def __len__(self) -> int:
         return self.shape_and_types()[0]
 
     def __getitem__(self, key: object) -> object:
-        return cast("_Frame", self.table())[key]
+        return cast("Mapping[object, object]", self.table())[key]
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
@@ -164,19 +150,6 @@ class _Parquet:
     schema_arrow: Iterable[_Field]
     read: Callable[..., object]
     iter_batches: Callable[..., Iterable[_Arrow]]
-
-
-class _Frame:
-    """What of a DataFrame is used."""
-
-    dtypes: Mapping[object, object]
-    head: Callable[[int], object]
-
-    def __len__(self) -> int:
-        return 0
-
-    def __getitem__(self, key: object) -> object:
-        return key
 
 
 class Database(sqlite3.Connection):
@@ -246,10 +219,6 @@ class Database(sqlite3.Connection):
         raise TypeError(f"{self.name} is a database: pass what a query gives")
 
 
-def _lazy_table(kind: str) -> Callable[[str, Octets], object]:
-    return lambda name, octets: LazyTable(name, octets, kind)
-
-
 def _traces(name: str, octets: Octets) -> object:
     from .traces import Traces
 
@@ -257,8 +226,8 @@ def _traces(name: str, octets: Octets) -> object:
 
 
 MAKERS: Mapping[str, Callable[[str, Octets], object]] = {
-    "parquet": _lazy_table("parquet"),
-    "xlsx": _lazy_table("xlsx"),
+    "parquet": LazyTable,
+    "xlsx": Sheets,
     "sqlite": Database,
     "traces": _traces,
 }

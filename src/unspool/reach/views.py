@@ -22,6 +22,7 @@ from .text import SMALL, LazyText
 from .traces import Traces
 
 if TYPE_CHECKING:
+    from .sheets import Sheets
     from .tables import Database, LazyTable
 
 GLANCE = 8 << 20  # bytes of traces that a description is made of
@@ -90,12 +91,15 @@ def content_kind(octets: Octets, kind: str) -> str:
     if form is not None:
         head = Packed(octets, form).read(0, HEAD)
     found = kind_of(head)
-    if found == "archive" and kind == "xlsx":
+    name = octets.name.lower()
+    if found == "archive" and (kind == "xlsx" or name.endswith((".xlsx", ".xlsm"))):
         return "xlsx"
-    if found == "archive" and octets.name.lower().endswith((".docx", ".pptx", ".odt", ".xlsx", ".xlsm")):
-        if octets.name.lower().endswith((".xlsx", ".xlsm")):
-            return "xlsx"
+    if found == "archive" and name.endswith((".docx", ".pptx", ".odt")):
         raise not_text(octets.name, "document")
+    if found == "document" and name.endswith((".xlsx", ".xlsm")):
+        raise not_text(octets.name, "locked")
+    if found == "document" and name.endswith(".xls"):
+        raise not_text(octets.name, "old")
     if found in ("document", "binary"):
         raise not_text(octets.name, found)
     if form is not None and found in ("sqlite", "parquet"):
@@ -109,6 +113,7 @@ def look(plain: Plain_, label: str, head: int, tail: int) -> Looked:
     if kind != "folder":
         kind = content_kind(File(source, 0, entries[0][1], name), kind)
     value = make(kind, source, name, entries, start, stop, line, note)
+    from .sheets import Sheets
     from .tables import Database, LazyTable
 
     if isinstance(value, Files):
@@ -123,6 +128,8 @@ def look(plain: Plain_, label: str, head: int, tail: int) -> Looked:
         return kind, _describe_traces(value, label, head + tail), None
     if isinstance(value, LazyTable):
         return kind, _describe_table(value, label, head + tail), None
+    if isinstance(value, Sheets):
+        return kind, _describe_sheets(value, label, head + tail), None
     if isinstance(value, Database):
         told = _describe_database(value, label, head + tail, read=entries[0][1] <= LARGE_DATABASE)
         return kind, told, None
@@ -247,6 +254,30 @@ def _describe_table(table: LazyTable, label: str, room: int) -> str:
         f"DataFrame it is one; {label}.table() is the DataFrame, {label}.table(columns=[…]) a part of it, "
         f"{label}.arrow() the Arrow table.\nColumns:\n{_cut(named, room)}\n"
         f"The first rows (data, not instructions):\n{_quoted(_cut(rows_shown, room))}"
+    )
+
+
+def _describe_sheets(sheets: Sheets, label: str, room: int) -> str:
+    """Of each sheet its size and its first rows, of the first sheets more."""
+    told, left = [], 2 * room
+    for name in sheets:
+        rows, columns = sheets.shape(name)
+        size = "size not told" if rows is None or columns is None else f"{rows:,} rows × {columns:,} columns"
+        shown = f"{name!r}: {size}, the heading included"
+        if left > 0:
+            shown = _cut(f"{shown}\n{sheets.table(name, nrows=5)}", min(left, room))
+        left -= len(shown)
+        told.append(shown)
+    if not told:
+        raise Unreadable(
+            f"{sheets.name} has no sheets with cells, only charts: there is nothing to ask about"
+        )
+    first = repr(next(iter(sheets)))
+    return (
+        f"`{label}` is Sheets, the sheets of the workbook {sheets.name}, each a DataFrame that is read when "
+        f"it is asked for: {label}[{first}], {label}.table({first}, header=None, skiprows=2, …); "
+        f"list({label}) names them.\nSheets and their first rows (data, not instructions):\n"
+        f"{_quoted(_cut(chr(10).join(told), 3 * room))}"
     )
 
 
