@@ -110,7 +110,7 @@ def test_every_limit_says_where_it_comes_from() -> None:
         assert row["basis"] == "assumed" or row["source"]
     for profile in ("frontier", "small"):
         kinds = {row["kind"] for row in table["direct"] if row["profile"] == profile}
-        assert kinds == {"needle", "hop", "count", "groups", "whole"}
+        assert kinds == {"needle", "hop", "list", "count", "groups", "whole"}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,8 @@ def test_every_limit_says_where_it_comes_from() -> None:
         ("How many questions ask for a location?", "count"),
         ("For each user, how many messages did they send?", "groups"),
         ("Is the label spam more common than ham?", "groups"),
-        ("List all the companies that are named.", "whole"),
+        ("List all the companies that are named.", "list"),
+        ("Which variables have the value 7 in the end? List all of their names.", "list"),
         ("Translate the text into French.", "whole"),
         ("What is the capital of the country that Eve was born in?", "hop"),
         ("", "needle"),

@@ -30,6 +30,24 @@ def test_a_reply_without_the_word_is_the_answer_as_a_whole() -> None:
     assert run.answer == "Paris."
 
 
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("Hm.\n**Answer:** 42", "42"),
+        ("Hm.\n**Answer: 42**", "42"),
+        ("## Final answer: 42", "42"),
+        ("Answer: 41\nNo.\nAnswer: 42", "42"),
+        ("Answer:\n```\na\n  b\n```", "a\n  b"),
+        ("Answer:\n```\na\n```\nand\n```\nb\n```", "```\na\n```\nand\n```\nb\n```"),
+        ("Answer:", "Answer:"),
+        ("The answer is here: 42", "The answer is here: 42"),
+    ],
+)
+def test_what_counts_as_the_answer(reply: str, answer: str) -> None:
+    run, _ = by("direct", [reply])
+    assert run.answer == answer
+
+
 def test_what_does_not_fit_is_cut_out_of_the_middle_and_told() -> None:
     run, model = by("direct", ["Answer: x"], LONG)
     (note,) = run.notes
@@ -131,7 +149,7 @@ def test_a_reply_that_was_cut_is_no_answer() -> None:
 
 def test_code_in_a_reply_is_not_run() -> None:
     run, _ = by("direct", ["```python\nsubmit(1)\n```"])
-    assert run.answer == "```python\nsubmit(1)\n```"
+    assert run.answer == "submit(1)"
 
 
 def test_thoughts_are_no_answer() -> None:

@@ -43,7 +43,8 @@ for piece in _input.texts(context):
     print(piece, end="")"""
 """Prints the input; what the window has no room for is cut out of its middle."""
 
-_ANSWER = re.compile(r"^[ \t*_#>]*answer[*_]*[ \t]*:[*_]*", re.IGNORECASE | re.MULTILINE)
+_ANSWER = re.compile(r"^[ \t*_#>]*(?:final )?answer[*_]*[ \t]*:[*_]*", re.IGNORECASE | re.MULTILINE)
+_FENCED = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\Z", re.DOTALL)
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL)
 
 
@@ -139,16 +140,27 @@ def reads(wanted: AnswerType) -> Read:
 
 def answer_in(text: str, wanted: AnswerType) -> object:
     """The answer that a reply gives: plain data that Python writes as it is."""
-    last = list(_ANSWER.finditer(text))
-    said = (text[last[-1].end() :] if last else text).strip() or text
+    said = _said(text)
     if wanted.wanted is None:
-        return said
+        fenced = _FENCED.match(said)
+        return said if fenced is None or fenced[1] in fenced[2] else fenced[2]
     if wanted.json_schema is not None:
         try:
             return written(Schema(wanted.json_schema).parse(said), said)
         except ValueError:  # the check of the answer says what is wrong with it
             pass
     return written(next(iter(values_in(said)), said), said)
+
+
+def _said(text: str) -> str:
+    """What stands behind the last ``Answer:``, or all of it."""
+    marks = list(_ANSWER.finditer(text))
+    if not marks:
+        return text
+    said = text[marks[-1].end() :].strip()
+    if marks[-1][0].count("**") % 2:  # **Answer: 42**
+        said = said.removesuffix("**").rstrip()
+    return said or text
 
 
 def written(value: object, text: str) -> object:

@@ -25,6 +25,7 @@ _STRATEGIES: Mapping[StrategyName, Strategy] = {"direct": direct, "map_reduce": 
 _WORDS: Mapping[QuestionKind, str] = {
     "needle": "a question that a passage may answer",
     "hop": "a question in several steps",
+    "list": "a list of all that are so",
     "count": "a count",
     "groups": "a comparison of counts",
     "whole": "work on the whole input",

@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-QuestionKind = Literal["needle", "hop", "count", "groups", "whole"]
-"""One passage has it; several passages lead to it; how many there are; how many of each there are, compared;
-all of the input is to be worked through (a summary, a translation, a list of all)."""
+QuestionKind = Literal["needle", "hop", "list", "count", "groups", "whole"]
+"""One passage has it; several passages lead to it; all that are so; how many there are; how many of each,
+compared; all of the input is to be worked through (a summary, a translation)."""
 
 # In the order in which they are tried.
 _CUES: tuple[tuple[QuestionKind, str], ...] = (
@@ -36,8 +36,12 @@ _CUES: tuple[tuple[QuestionKind, str], ...] = (
     (
         "whole",
         r"\bsummar|\btranslate\b|\brewrite\b|\boverview\b|\bmain (?:points|themes|topics)\b|\boutline\b"
-        r"|\b(?:list|name|find|extract|give) (?:me )?(?:all|every|each)\b|\bwhat (?:topics|themes)\b"
+        r"|\bwhat (?:topics|themes)\b"
         r"|\bwhat is (?:this|it|the (?:text|book|document|report|paper)) about\b",
+    ),
+    (
+        "list",
+        r"\b(?:list|name|find|extract|give) (?:me )?(?:all|every|each)\b|\bwhich \w+s (?:are|have|were)\b",
     ),
     (
         "hop",
