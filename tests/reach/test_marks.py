@@ -208,3 +208,31 @@ def test_a_child_gets_what_its_context_is_in_its_parents() -> None:
     marks.cell_began()
     rows = unpack_ranges(marks.children([text, f"⟦{text[500:900]}⟧", ["none", text[40:90]], 5]) or b"", 6)
     assert rows == [(0, 0, 0, 0, 0, len(text)), (1, 0, 1, 0, 500, 900), (2, 1, 0, 0, 40, 90)]
+
+
+SPACED = st.lists(
+    st.sampled_from(
+        [" " * 30, "\n" * 26, " \t" * 20, "code", "  # what it is", "|---|---|---|---|---|---|", "x" * 30]
+    )
+).map("".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SPACED, SPACED)
+def test_long_runs_of_spaces_end_the_search(home: str, text: str) -> None:
+    """A run of spaces stands at many places, and is no text whose turn could be counted."""
+    for whole in (home, f"begin {home * 3} end"):
+        places = Places(whole)
+        for _ in range(2):
+            pieces, late = places.find(text)
+            assert late == 0
+            assert all(
+                size > 0 and text[at : at + size] == whole[start : start + size] for at, start, size in pieces
+            )
+
+
+def test_upper_case_of_a_text_with_columns_is_traced_and_does_not_hang() -> None:
+    text = "".join(f"command{n}{' ' * 30}# what it does\n" for n in range(50))
+    marks = Marks(text)
+    marks.cell_began()
+    assert marks.printed(text.upper()) is not None

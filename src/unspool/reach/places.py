@@ -313,6 +313,8 @@ class Places:
             return piece
         whole = home[start : start + size]
         text = whole.strip()
+        if not text:  # spaces alone are no text that has a turn
+            return piece
         inside = whole.index(text)
         before = self._turn.get(text)
         place = home.find(text, 0 if before is None else before + 1)
