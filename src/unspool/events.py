@@ -55,12 +55,12 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyChosen(Event):
-    """What ``strategy="auto"`` has decided, and why. Sizes in tokens, estimated."""
+    """What ``strategy="auto"`` has decided, and why. Sizes in tokens."""
 
     kind: ClassVar[str] = "strategy.chosen"
     strategy: str
     reason: str
-    size: int | None  # of the input; None: not known
+    size: int | None  # of the input, a token for four characters; None: not known
     window: int | None  # of the root model; None: not known
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from unspool import RLM, Contexts
 from unspool.events import StrategyChosen
 from unspool.strategies import names
-from unspool.strategies.questions import kind_of
+from unspool.strategies.questions import QuestionKind, kind_of
 from unspool.testing import MemoryStore, ScriptedModel
 
 from .helpers import by
@@ -104,13 +105,13 @@ def test_a_named_strategy_is_not_chosen() -> None:
 
 def test_every_limit_says_where_it_comes_from() -> None:
     table = json.loads(files("unspool.strategies").joinpath("measured.json").read_text())
-    rows = [table["comfortable"], table["map_reduce"], *table["direct"]]
-    for row in rows:
-        assert row["basis"] in ("assumed", "published", "measured")
-        assert row["basis"] == "assumed" or row["source"]
+    facts = [table["comfortable"], *(row[part] for row in table["rows"] for part in ("direct", "beyond"))]
+    for fact in facts:
+        assert fact["basis"] in ("assumed", "published", "measured")
+        assert fact["basis"] == "assumed" or fact["source"]
     for profile in ("frontier", "small"):
-        kinds = {row["kind"] for row in table["direct"] if row["profile"] == profile}
-        assert kinds == {"needle", "hop", "list", "count", "groups", "whole"}
+        kinds = {row["kind"] for row in table["rows"] if row["profile"] == profile}
+        assert kinds == set(get_args(QuestionKind))
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,29 @@ def report(
         Output(sys.stdout).write(safe(page))
 
 
+@app.command("limits")
+def limits(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)],
+    profile: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the model that was measured: frontier or small.")
+    ] = "frontier",
+) -> None:
+    """Print what DIR says of when auto should answer how: rows for strategies/measured.json."""
+    with errors_as_exits():
+        import json
+
+        from ..evals.kept import read_samples
+        from ..evals.limits import measured
+        from ..prompts import get_profile
+
+        rows = measured(read_samples(folder), get_profile(profile).name)
+        out = Output(sys.stdout)
+        for row in rows:
+            out.line(json.dumps(row, ensure_ascii=False))
+        if not rows:
+            complain("there is no kind of question that both direct and rlm were asked: nothing to say")
+
+
 @app.command("run")
 def run(
     suites: Annotated[

@@ -19,8 +19,9 @@ from .map_reduce import map_reduce
 from .protocol import Choice, Given, Plan, Strategy, StrategyName
 from .questions import QuestionKind, kind_of
 from .rlm import rlm
-from .window import density, room, sample_of, size_of, window_of
+from .window import room, size_of, window_of
 
+CHARACTERS = 4  # of a token, as the sizes of unspool eval count them
 _STRATEGIES: Mapping[StrategyName, Strategy] = {"direct": direct, "map_reduce": map_reduce, "rlm": rlm}
 _WORDS: Mapping[QuestionKind, str] = {
     "needle": "a question that a passage may answer",
@@ -44,37 +45,43 @@ def choose(given: Given) -> Choice:
     if size is None:
         why = "the input is not text, or its size is not known: code looks at it"
         return Choice("rlm", why, None, window)
-    table = _table()
-    tokens = int(size / density(sample_of(given.context, given.description)))
-    limit = table.direct.get((given.profile.name, kind)) or table.direct["frontier", kind]
-    fits = size <= table.comfortable * room(given)
+    table = limits()
+    row = table.rows.get((given.profile.name, kind)) or table.rows["frontier", kind]
+    fits, tokens = size <= table.comfortable * room(given), size // CHARACTERS
     asked = f"{_WORDS[kind]} over about {tokens:,} tokens"
-    if fits and tokens <= limit.tokens:
-        why = f"{asked}: a reply at once is as good up to {limit.tokens:,} ({limit.basis})"
+    if fits and tokens <= row.tokens:
+        why = f"{asked}: a reply at once is as good up to {row.tokens:,} ({row.basis})"
         return Choice("direct", why, tokens, window)
-    over = f"more than {limit.tokens:,} ({limit.basis})" if fits else f"too much for a window of {window:,}"
-    if kind in table.mapped:
-        return Choice("map_reduce", f"{asked}: {over}, and all has to be read", tokens, window)
-    return Choice("rlm", f"{asked}: {over}", tokens, window)
+    over = f"more than {row.tokens:,} ({row.basis})" if fits else f"too much for a window of {window:,}"
+    return Choice(row.beyond, f"{asked}: {over}", tokens, window)
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """Tokens, and where the figure comes from."""
+class Row:
+    """What is known for one kind of question. ``tokens``: up to which a reply at once is as good."""
 
     tokens: int
     basis: str
+    beyond: StrategyName
+    beyond_basis: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Limits:
+    """``comfortable``: the share of the room in a window that is used. Rows by profile and kind."""
+
     comfortable: float
-    mapped: tuple[str, ...]
-    direct: Mapping[tuple[str, str], Limit]
+    rows: Mapping[tuple[str, str], Row]
 
 
 @cache
-def _table() -> _Table:
+def limits() -> Limits:
+    """What is in ``measured.json``."""
     table = json.loads(text_beside("measured.json"))
-    rows = {(row["profile"], row["kind"]): Limit(row["tokens"], row["basis"]) for row in table["direct"]}
-    return _Table(table["comfortable"]["share"], tuple(table["map_reduce"]["kinds"]), rows)
+    rows = {
+        (row["profile"], row["kind"]): Row(
+            row["direct"]["tokens"], row["direct"]["basis"], row["beyond"]["strategy"], row["beyond"]["basis"]
+        )
+        for row in table["rows"]
+    }
+    return Limits(table["comfortable"]["share"], rows)

@@ -62,7 +62,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What ``auto`` has decided. Sizes in tokens; ``size`` None: not known."""
+    """What ``auto`` has decided. Sizes in tokens, ``size`` of four characters each; None: not known."""
 
     strategy: StrategyName
     reason: str
