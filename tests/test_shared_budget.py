@@ -242,3 +242,30 @@ def test_what_a_killed_process_held_is_spent(tmp_path: Path) -> None:
     blocked = file.hold(Amount(calls=1))
     assert isinstance(blocked, Block)
     assert told(path)["spent"]["calls"] == 1
+
+
+def test_of_many_calls_of_one_process_it_is_asked_once_whether_it_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "b.json"
+    shared = SharedBudget(path, Budget(calls=10_000))
+    for _ in range(40):
+        assert isinstance(shared.hold(Amount(calls=1)), str)
+    held = json.loads(path.read_text())
+    pid, began, _ = next(iter(held["held"])).split(":")
+    own = {f"{pid}:{began}:{number}": amount for number, amount in enumerate(held["held"].values())}
+    gone = {f"{2**22 + 1}:1:{number}": {"calls": 1, "tokens": 0, "usd": 0.0} for number in range(40)}
+    path.write_text(json.dumps({**held, "held": {**own, **gone}}))
+    looked = []
+    read = Path.read_text
+
+    def counted(file: Path, *args: Any, **kwargs: Any) -> str:
+        looked.append(str(file))
+        return read(file, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "read_text", counted)
+    assert shared.free()["calls"] == 10_000 - 80
+    assert len([name for name in looked if name.startswith("/proc/")]) <= 1
+    shared.settle(f"{pid}:{began}:0", Amount(calls=1))
+    monkeypatch.undo()
+    assert (told(path)["spent"]["calls"], len(told(path)["held"])) == (41, 39)

@@ -196,7 +196,7 @@ class AnswerType:
         if self.wanted is None:
             return value
         if self._schema is not None:
-            return self._schema.check(fit(self._schema.json, value))
+            return self._schema.check(fit(self._schema, value))
         from pydantic import ValidationError
 
         try:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, fields
 
 from .checks import number
 from .errors import ConfigError
-from .types import LedgerLine, Role, Usage, known_sum
+from .types import LedgerLine, Limit, Role, Usage, known_sum
 
 Reply = tuple[Role, str, Usage, float | None]
 """What a reply was paid with: role and model, usage, cost."""
@@ -98,6 +98,7 @@ class Block:
 
     words: str
     passes: bool
+    limit: Limit
 
 
 @dataclass(slots=True)
@@ -111,7 +112,11 @@ class _Account:
 
 
 class OverBudget(Exception):
-    """A limit is reached; the message names it and whose it is."""
+    """A limit is reached; the message names it and whose it is. ``limit`` None: a REPL has told of it."""
+
+    def __init__(self, message: str, limit: Limit | None) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 class Meter:
@@ -163,8 +168,8 @@ class Meter:
                 if getattr(amount, name) and asked + getattr(meter.held, name) > limit + _ROUNDING:
                     passes = asked <= limit + _ROUNDING
                     if not passes:
-                        return Block(words, False)
-                    passing = passing or Block(words, True)
+                        return Block(words, False, name)
+                    passing = passing or Block(words, True, name)
         return passing
 
     def limit(self, name: str) -> float | None:
@@ -183,7 +188,7 @@ class Meter:
                 rest = here if rest is None else min(rest, here)
         return rest
 
-    def _limits(self) -> Iterator[tuple[float, str, str]]:
+    def _limits(self) -> Iterator[tuple[float, Limit, str]]:
         """Each limit of this meter: the number, its name, and its words."""
         budget = self.budget
         if budget.usd is not None:

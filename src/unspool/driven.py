@@ -16,7 +16,7 @@ from .cells import Cell
 from .errors import JournalError, SandboxLost
 from .loop import NodeLoop, run_node
 from .scope import Outcome, Scope, Task
-from .types import Status
+from .types import Limit, Status
 
 SHOWN = 8_000  # characters of a cell's output, whatever the profile of the model for sub-calls has
 CLOSED = "closed"
@@ -111,11 +111,13 @@ class Driven(NodeLoop):
         deadline = self.task.meter.deadline()
         status: Status = "cancelled"
         reason = CLOSED
+        limit: Limit | None = None
         try:
             async with asyncio.timeout(deadline[0] if deadline else None):
                 await self._closed.wait()
         except TimeoutError:
-            status, reason = "budget", f"{deadline[1] if deadline else 'a time limit'} is reached"
+            status, limit = "budget", "seconds"
+            reason = f"{deadline[1] if deadline else 'a time limit'} is reached"
         finally:
             self._over = True
             for step in self._steps:
@@ -127,4 +129,4 @@ class Driven(NodeLoop):
         accepted = self.api.answers.accepted
         if accepted is not None:
             return Outcome("answered", "submitted", accepted.value, None, self.turn)
-        return Outcome(status, reason, turns=self.turn)
+        return Outcome(status, reason, turns=self.turn, limit=limit)

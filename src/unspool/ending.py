@@ -42,6 +42,7 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             notes=(*scope.notes, *_notes(scope, task)),
             reused=total.reused,
             reused_cost=total.reused_cost,
+            limit=outcome.limit,
         )
     )
 

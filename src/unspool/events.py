@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from .reading import Range
-from .types import CellError, CellOutcome, FailedCall, Finish, LedgerLine, Role, Status, Usage
+from .types import CellError, CellOutcome, FailedCall, Finish, LedgerLine, Limit, Role, Status, Usage
 
 VERSION = 1
 
@@ -340,6 +340,7 @@ class RunEnded(Event):
     notes: tuple[str, ...] = ()
     reused: Usage = field(default_factory=Usage)
     reused_cost: float | None = 0.0
+    limit: Limit | None = None  # of the status "budget": which was reached; None: not known
 
 
 EVENTS: tuple[type[Event], ...] = (

@@ -5,9 +5,9 @@ has (a tuple is a list, a date its ISO text), and with "42" as 42 where a number
 where a text is. It never drops a field and never makes one up; whether the result fits is for
 :meth:`unspool.schema.Schema.check` to say.
 
->>> fit({"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": "42", "t": (1, 2)})
+>>> fit(Schema({"type": "object", "properties": {"n": {"type": "integer"}}}), {"n": "42", "t": (1, 2)})
 {'n': 42, 't': [1, 2]}
->>> fit({"type": "integer"}, "many")
+>>> fit(Schema({"type": "integer"}), "many")
 'many'
 """
 
@@ -26,11 +26,10 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 _WORDS = {"true": True, "false": False}
 
 
-def fit(schema: Mapping[str, object], value: object) -> object:
+def fit(schema: Schema, value: object) -> object:
     """The value, nearer to the schema."""
-    whole = Schema(schema)
-    whole.begin(value)
-    return _Fitting(whole).value(schema, value, 0)
+    schema.begin(value)
+    return _Fitting(schema).value(schema.json, value, 0)
 
 
 class _Fitting:

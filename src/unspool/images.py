@@ -42,6 +42,7 @@ class Image:
     width: int
     height: int
     mode: str = ""
+    _hash: str = field(default="", init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, value: object) -> Image:
@@ -80,8 +81,10 @@ class Image:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the file, in hexadecimal."""
-        return hashlib.sha256(self.data).hexdigest()
+        """SHA-256 of the file, in hexadecimal; each sub-call asks for it twice."""
+        if not self._hash:
+            object.__setattr__(self, "_hash", hashlib.sha256(self.data).hexdigest())
+        return self._hash
 
     @property
     def media_type(self) -> str:

@@ -41,14 +41,10 @@ from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .strategies.window import handed_over
 from .tools import DRAFT
-from .types import ROOT, Status, TextPart
+from .types import ROOT, Limit, Status, TextPart
 
 MAX_SILENT = 3  # replies in a row with nothing to run, after which a node ends
 MAX_REPEATS = 3  # of one reply, all with the same outcome, after which a node ends
-
-
-class LastTurnUsed(Exception):
-    """The model was asked to submit in this turn, and did not."""
 
 
 class Stuck(Exception):
@@ -131,13 +127,15 @@ class NodeLoop:
         deadline = self.task.meter.deadline()
         status: Status = "partial"
         reason = ""
+        limit: Limit | None = None
         try:
             async with asyncio.timeout(deadline[0] if deadline else None):
                 await self._turns()
         except TimeoutError:
-            status, reason = "budget", f"{deadline[1] if deadline else 'a time limit'} is reached"
-        except (LastTurnUsed, OverBudget) as error:
-            status, reason = "budget", str(error)
+            status, limit = "budget", "seconds"
+            reason = f"{deadline[1] if deadline else 'a time limit'} is reached"
+        except OverBudget as error:  # or the last turn was used
+            status, reason, limit = "budget", str(error), error.limit
         except Stuck as error:
             reason = str(error)
         except ModelError as error:
@@ -152,7 +150,7 @@ class NodeLoop:
             raise
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
-        return await self._stopped(status, reason)
+        return await self._stopped(status, reason, limit)
 
     async def _turns(self) -> None:
         """Algorithm 1. Returns once an answer is accepted."""
@@ -175,7 +173,7 @@ class NodeLoop:
                 raise self.scope.fatal
             hints = self._hints(found, shown, reply, told=last is None)
             if last is not None:
-                raise LastTurnUsed(last)
+                raise OverBudget(last, self.pace.limit)
             if self.profile.keep_repeats or not self.repeats or self.pace.next_is_last(self.turn):
                 last = self._remember(reply, shown, hints)
 
@@ -383,15 +381,15 @@ class NodeLoop:
         left = self.pace.left(self.turn)
         return ([left] if left else []) + ([self.profile.last_turn] if last else []), last
 
-    async def _stopped(self, status: Status, reason: str) -> Outcome:
+    async def _stopped(self, status: Status, reason: str, limit: Limit | None = None) -> Outcome:
         """No answer: the best draft, and the status that says so."""
         no_use = isinstance(self.scope.fatal, ModelError)  # every further call fails: nothing was found out
         if not self.api.answers.drafts and not no_use and self.cells and self.repl:
             reason += await hand_over_draft(self.repl, hurried=status == "budget")
         if self.api.answers.drafts:
             source, value = self.api.answers.drafts[0]
-            return Outcome(status, reason, value, source, self.turn)
-        return Outcome("failed" if status == "partial" else status, reason, turns=self.turn)
+            return Outcome(status, reason, value, source, self.turn, limit)
+        return Outcome("failed" if status == "partial" else status, reason, turns=self.turn, limit=limit)
 
 
 def _seed(run: str, node: str) -> int:

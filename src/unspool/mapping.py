@@ -80,7 +80,7 @@ class Work:
             return label
         if self.free and isinstance(value, dict | list):  # structure that nobody asked for is text, too
             return json.dumps(value, ensure_ascii=False)
-        value = fit(self.schema.json, value)
+        value = fit(self.schema, value)
         if isinstance(value, str) and not self.schema.fits(self.schema.json, value):
             return self.schema.parse(value)
         return self.schema.check(value)

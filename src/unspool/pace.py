@@ -19,6 +19,7 @@ from time import monotonic
 from .budget import LOW, NOTHING, Amount, Meter
 from .models.protocol import FREE, Message, ModelInfo, ModelReply
 from .purse import PER_MESSAGE, Purse, messages_tokens, worst_case
+from .types import Limit
 
 SHOWN = 2_048  # tokens that the outcome of a turn is taken to have
 REPLY = 512  # and its reply: what may be needed is not what is usual
@@ -33,6 +34,7 @@ class Pace:
         self._meter = meter
         self._max_turns = max_turns
         self._kept = NOTHING
+        self.limit: Limit = "turns"  # for which a turn is the last
         self._measured: tuple[int, int] | None = None  # messages, and the most tokens they have
         self._began = monotonic()
         self._price = FREE
@@ -64,18 +66,21 @@ class Pace:
     def next_is_last(self, turn: int, history: Sequence[Message] = (), printed: int = 0) -> str | None:
         """Why the turn after ``turn`` is the last, if it is. ``printed``: characters that come on top."""
         if turn >= self._max_turns - 1:
+            self.limit = "turns"
             return f"all {self._max_turns} turns are used"
         deadline = self._meter.deadline()
         limit = self._meter.limit("seconds")
         if deadline is not None and limit is not None:
             rest, words = deadline
             if rest < max(monotonic() - self._began, limit * LATE):
+                self.limit = "seconds"
                 return f"{words} is nearly reached"
         if self._meter.counts_tokens:
             self.give_back()
             size = printed + (self._size(history) or messages_tokens(history))
             blocked = self._meter.block(worst_case(2 * size + SHOWN, 2 * REPLY, self._price))
             if blocked is not None:
+                self.limit = blocked.limit
                 return f"{blocked.words} is nearly reached"
         return None
 

@@ -84,7 +84,7 @@ class Purse:
         if self._role == "sub":
             blocked = self._meter.block(Amount(calls=1))
             if blocked is not None:
-                raise OverBudget(f"{blocked.words} is reached")
+                raise OverBudget(f"{blocked.words} is reached", blocked.limit)
             self._meter.book(Amount(calls=1))
         self._taken = self._unsent = True
 
@@ -148,7 +148,8 @@ class Purse:
             elif blocked.passes:
                 await self._meter.released()
             else:
-                raise OverBudget(f"{blocked.words} has no room for a call of {prompt:,} tokens and a reply")
+                room = f"has no room for a call of {prompt:,} tokens and a reply"
+                raise OverBudget(f"{blocked.words} {room}", blocked.limit)
         amount = self._worst(prompt, most, price)
         self._meter.hold(amount)
         self._held = amount

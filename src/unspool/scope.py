@@ -26,7 +26,7 @@ from .ranges import Stretch
 from .reading import Range
 from .sandbox.protocol import Repl, Sandbox
 from .tools import Toolbox
-from .types import Status
+from .types import Limit, Status
 
 if TYPE_CHECKING:
     from .replay import Replay
@@ -104,6 +104,7 @@ class Outcome:
     answer: object = None
     draft: str | None = None
     turns: int = 0
+    limit: Limit | None = None  # of the status "budget": which was reached
 
 
 @dataclass(slots=True)

@@ -70,11 +70,7 @@ class SharedBudget:
                     f"{path}: calls of a price that is not known were paid from it, so a limit in dollars "
                     "cannot be kept: name another file"
                 )
-            self.limits = Budget(
-                usd=state.limits["usd"],
-                tokens=_whole(state.limits["tokens"]),
-                calls=_whole(state.limits["calls"]),
-            )
+            self.limits = self._limits(state)
 
     def hold(self, amount: Amount) -> str | Block:
         """A ticket, or the limit that stands in the way."""
@@ -152,7 +148,9 @@ class SharedBudget:
             )
         except (ValueError, KeyError, TypeError):
             raise ConfigError(f"{self._path} is no budget of unspool's: name another file") from None
-        for ticket in [ticket for ticket in state.held if not _alive(ticket)]:
+        owners = {ticket: ticket.rpartition(":")[0] for ticket in state.held}
+        gone = {owner for owner in set(owners.values()) if owner != self._owner and not _alive(owner)}
+        for ticket in [ticket for ticket, owner in owners.items() if owner in gone]:
             state.spent += state.held.pop(ticket)
         return state
 
@@ -201,10 +199,10 @@ class SharedPurse:
             else:
                 room = (
                     "is reached"
-                    if "sub-call" in got.words
+                    if got.limit == "calls"
                     else f"has no room for a call of {prompt:,} tokens and a reply"
                 )
-                raise OverBudget(f"{got.words} {room}")
+                raise OverBudget(f"{got.words} {room}", got.limit)
 
     def served(self, usage: Usage, cost: float | None) -> None:
         self.usage = self.usage + usage if self.usage.calls else usage
@@ -270,9 +268,9 @@ def _whole(limit: float | None) -> int | None:
     return None if limit is None else int(limit)
 
 
-def _alive(ticket: str) -> bool:
-    """Whether the process that holds this is still there."""
-    pid, began, _ = ticket.split(":")
+def _alive(owner: str) -> bool:
+    """Whether a process is still there."""
+    pid, _, began = owner.partition(":")
     return _began(int(pid)) == began
 
 

@@ -21,6 +21,7 @@ from .reading import Citation, Coverage
 
 ROOT = "0"  # the node that a run begins with
 DRIVEN = "agent:"  # begins the name of who sends the code of a session, in the place of a model
+Limit = Literal["usd", "tokens", "calls", "seconds", "turns"]  # of a budget, that ends a run
 Status = Literal["answered", "budget", "partial", "failed", "cancelled"]
 Role = Literal["root", "sub"]
 Finish = Literal["stop", "length", "tool", "filter", "other"]

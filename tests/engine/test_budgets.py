@@ -9,7 +9,7 @@ import time
 import pytest
 
 from unspool import RLM, Budget, ConfigError, Usage
-from unspool.events import Hinted, NodeEnded
+from unspool.events import Hinted, NodeEnded, RunEnded
 from unspool.models.protocol import Price
 from unspool.testing import Ask, Behaviour, FaultyServer, MemoryStore, ScriptedModel
 
@@ -391,3 +391,27 @@ def test_a_fixed_price_per_call_is_a_limit_too() -> None:
     sub = ScriptedModel(lambda m: "r", name="scripted:sub", cost=Price(call=0.3))
     run, _ = play([batch(5)], sub=sub, budget=Budget(usd=1))
     assert (run.answer, run.cost) == (3, pytest.approx(0.9))
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit"),
+    [
+        (Budget(turns=2), "turns"),
+        (Budget(seconds=0.4), "seconds"),
+        (Budget(tokens=6_000), "tokens"),
+        (Budget(usd=0.02), "usd"),
+        (None, None),
+    ],
+)
+def test_the_event_of_its_end_names_the_limit(budget: Budget | None, limit: str | None) -> None:
+    slow = py("import time\ntime.sleep(0.05)\nprint('x' * 900)")
+    replies = (
+        [slow.replace("x", chr(97 + n % 26)) for n in range(90)] if budget else [py("print(1)\nsubmit(1)")]
+    )
+    price = Price(read=1e-6, written=1e-5)
+    store = MemoryStore()
+    model = ScriptedModel(replies, usage=Usage(1, 700, 30), cost=price)
+    run = RLM(model, budget=budget or Budget(), store=store, max_turns=80).run("q", "c")
+    ended = store.read(run.id)[-1]
+    assert isinstance(ended, RunEnded)
+    assert (ended.status, ended.limit) == ("budget" if budget else "answered", limit), ended.reason

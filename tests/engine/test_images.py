@@ -420,3 +420,14 @@ def test_a_failed_image_is_no_crash_of_the_engine() -> None:
     code = "print(repr(llm_query_batched(['q'], images=[[context]])[0]))\nsubmit(1)"
     run = asyncio.run(RLM(ScriptedModel([py(code)]), sub_model=model).arun("?", picture()))
     assert "no images here" in run.trace.turns[0].cells[0].output
+
+
+def test_the_hash_of_an_image_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import hashlib
+
+    image = Image.of(b"GIF89a\x02\x00\x03\x00" + bytes(20))
+    first = image.hash
+    assert first == hashlib.sha256(image.data).hexdigest()
+    monkeypatch.setattr(hashlib, "sha256", None)
+    assert image.hash == first
+    assert image == Image.of(image.data)

@@ -395,8 +395,8 @@ JSON = st.recursive(
 @given(JSON)
 def test_what_fits_is_left_as_it_is(value: object) -> None:
     for schema in ({}, {"type": ["object", "array", "string", "number", "boolean", "null"]}):
-        assert fit(schema, value) == value
-        assert Schema(schema).check(fit(schema, value)) == value
+        assert fit(Schema(schema), value) == value
+        assert Schema(schema).check(fit(Schema(schema), value)) == value
 
 
 # Values of a type, through the frames that a submitted value comes in

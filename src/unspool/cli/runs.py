@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..events import RunEnded
     from ..journal import Journal
     from ..run_index import RunRow
+    from ..types import Limit
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -39,14 +41,10 @@ def find_run(journal: Journal, name: str) -> str:
     return found[0]
 
 
-# What the reason of a run that reached a limit says of it, and the option that raises that limit.
-_RAISED_BY = (
-    ("turn", "--max-turns"),
-    ("time limit", "--seconds"),
-    ("limit of $", "--usd"),
-    ("sub-call", "--calls"),
-    ("tokens", "--tokens"),
-)
+# The option that raises a limit.
+_RAISED_BY: Mapping[Limit, str] = {
+    "turns": "--max-turns", "seconds": "--seconds", "usd": "--usd", "calls": "--calls", "tokens": "--tokens"
+}  # fmt: skip
 
 
 def to_go_on(run: str, folder: Path | None, ended: RunEnded | None) -> str:
@@ -56,10 +54,8 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None) -> str:
     'to go on: unspool runs resume r1'
     """
     command = f"unspool runs resume {run}{runs_option(folder)}"
-    if ended is not None and ended.status == "budget":
-        for word, option in _RAISED_BY:
-            if word in ended.reason:
-                return f"to go on with a higher limit: {command} {option} N"
+    if ended is not None and ended.limit is not None:
+        return f"to go on with a higher limit: {command} {_RAISED_BY[ended.limit]} N"
     return f"to go on: {command}"
 
 

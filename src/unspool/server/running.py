@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 15.0  # seconds that a run may need beyond its time limit to tell its end
 LONGEST_WAIT = 60  # seconds that a client is told to come back after, at most
-TIME_LIMIT = "the time limit"  # begins the reason of a run that was stopped by it
 NO_RETRY = {"x-should-retry": "false"}  # asking again would be paid again
 
 
@@ -170,7 +169,7 @@ def problem_of(ended: RunEnded, question: Question) -> Problem | None:
             return None
         why += f"; its draft does not fit the schema: {misfit}"
     if ended.status == "budget":
-        status, code = (504, "timeout") if ended.reason.startswith(TIME_LIMIT) else (402, "budget_exceeded")
+        status, code = (504, "timeout") if ended.limit == "seconds" else (402, "budget_exceeded")
     else:
         status, code = 502, "run_failed"
     return Problem(status, why, code=code, headers=NO_RETRY, run=ended.run)

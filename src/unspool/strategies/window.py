@@ -136,7 +136,7 @@ def handed_over(look: CellResult, made: int, failed: Sequence[FailedCall]) -> li
     if look.outcome != "ok":
         why = look.error.message if look.error else "; ".join(look.notes) or look.outcome
         if look.error is not None and look.error.type == "LLMError" and why.startswith("over budget: "):
-            raise OverBudget(why.removeprefix("over budget: "))
+            raise OverBudget(why.removeprefix("over budget: "), None)
         raise ContextError(f"the input could not be made ready for the model: {why}")
     notes: list[str] = []
     if failed:
