@@ -202,6 +202,13 @@ def test_tables_are_csv(tmp_path: Path) -> None:
     assert "a,b\n1,x\n2,y" in asked(model)
 
 
+def test_a_table_inside_of_others() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2]})
+    _, model = by("direct", ["Answer: x"], [{"name": "one", "rows": frame}, [frame]])
+    assert "=== 0 ===\nname: one\n=== rows ===\na\n1\n2\n=== 1 ===\n=== 0 ===\na\n1\n2\n" in asked(model)
+
+
 def test_a_database_is_its_tables(tmp_path: Path) -> None:
     import sqlite3
 
@@ -221,10 +228,11 @@ def test_a_database_is_its_tables(tmp_path: Path) -> None:
         ({"one": "x", "two": [1, 2]}, "one: x\n=== two ===\n1\n2"),
         (["a\nb", "c"], "=== 0 ===\na\nb\nc"),
         (Contexts(logs="l1\nl2", users=["eve"]), "=== logs ===\nl1\nl2\n=== users ===\neve"),
+        ([{"t": "long\ntext", "n": 1}], "=== 0 ===\n=== t ===\nlong\ntext\nn: 1"),
         (17, "17"),
         (Found("fox", 3), '{"name": "fox", "count": 3}'),
     ],
-    ids=["texts", "records", "mapping", "long items", "several", "number", "object"],
+    ids=["texts", "records", "mapping", "long items", "several", "long record", "number", "object"],
 )
 def test_values_are_text(context: object, text: str) -> None:
     _, model = by("direct", ["Answer: x"], context)

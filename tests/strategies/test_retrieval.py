@@ -51,7 +51,12 @@ class TestWith:
 
     def test_a_question_without_any_word_of_the_input_is_told_so(self) -> None:
         _, model = by("retrieval", ["Answer: x"], HAY, query="Quousque tandem abutere?")
-        assert "no word of the question is in any" in asked(model)
+        assert "no word of the question is in any passage: these are the first" in asked(model)
+        assert "[passage 1 of" in asked(model)
+
+    def test_an_input_without_any_word(self) -> None:
+        _, model = by("retrieval", ["Answer: x"], "1\n2\n3\n")
+        assert "[passage 1 of 1]\n1\n2\n3" in asked(model)
 
     def test_an_empty_input(self) -> None:
         run, _ = by("retrieval", ["Answer: x"], "")

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 PIECE = 100_000  # characters
 LONG = 400  # of an item that does not stand on a line with others
+OWN = ("__unspool_text__", "to_csv", "write_csv", "to_pandas", "tolist")  # what has a text of its own
 
 
 class NoText(ValueError):
@@ -27,7 +28,19 @@ class NoText(ValueError):
 
 
 def texts(value: object) -> Iterator[str]:
-    """The pieces of text that a value is, in their order."""
+    """The pieces of text that a value is, in their order; none of them much smaller than it has to be."""
+    held, size = list[str](), 0
+    for piece in _texts(value):
+        held.append(piece)
+        size += len(piece)
+        if size >= PIECE:
+            yield "".join(held)
+            held, size = [], 0
+    if held:
+        yield "".join(held)
+
+
+def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif hasattr(type(value), "__unspool_text__") and hasattr(type(value), "chunks"):  # of a file
@@ -40,27 +53,23 @@ def texts(value: object) -> Iterator[str]:
         for key, item in value.items():
             yield from _entry(str(key), item)
     elif isinstance(value, list | tuple | set | frozenset):
-        yield from _items(value)
+        for number, item in enumerate(value):
+            if _is_short(item):
+                yield f"{_short(item)}\n"
+            else:
+                yield f"=== {number} ===\n"
+                yield from _ended(_texts(item))
     else:
         yield _short(value)
 
 
 def _entry(name: str, item: object) -> Iterator[str]:
-    short = not isinstance(item, list | tuple | set | frozenset | Mapping) and _is_short(item)
-    if short:
+    several = isinstance(item, list | tuple | set | frozenset | Mapping)
+    if _is_short(item) and not several:
         yield f"{name}: {_short(item)}\n"
-        return
-    yield f"=== {name} ===\n"
-    yield from _ended(texts(item))
-
-
-def _items(items: Iterable[object]) -> Iterator[str]:
-    for number, item in enumerate(items):
-        if _is_short(item):
-            yield f"{_short(item)}\n"
-        else:
-            yield f"=== {number} ===\n"
-            yield from _ended(texts(item) if not isinstance(item, Mapping) else [_short(item)])
+    else:
+        yield f"=== {name} ===\n"
+        yield from _ended(_texts(item))
 
 
 def _files(files: object) -> Iterator[str]:
@@ -68,7 +77,7 @@ def _files(files: object) -> Iterator[str]:
     for path, text in files.texts():  # type: ignore[attr-defined]
         named += 1
         yield f"=== {path} ===\n"
-        yield from _ended(texts(text))
+        yield from _ended(_texts(text))
     if (others := len(files) - named) > 0:  # type: ignore[arg-type]
         yield f"({others:,} files that are no text are left out)\n"
 
@@ -78,7 +87,7 @@ def _table(value: object) -> Iterator[str] | None:
     if hasattr(value, "tables") and hasattr(value, "execute"):
         return _database(value)
     if callable(getattr(value, "overview", None)) and callable(getattr(value, "text", None)):  # traces
-        return texts(value.text())  # type: ignore[attr-defined]
+        return _texts(value.text())  # type: ignore[attr-defined]
     if callable(getattr(value, "table", None)) and hasattr(value, "shape_and_types"):  # not in memory
         value = value.table()  # type: ignore[attr-defined]
     if hasattr(value, "to_pandas") and not hasattr(value, "write_csv"):
@@ -89,7 +98,7 @@ def _table(value: object) -> Iterator[str] | None:
         index = type(getattr(value, "index", None)).__name__ != "RangeIndex"
         return iter([value.to_csv(index=index)])
     if hasattr(value, "tolist"):
-        return texts(value.tolist())
+        return _texts(value.tolist())
     return None
 
 
@@ -112,19 +121,16 @@ def _ended(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def _is_short(item: object) -> bool:
+    """Whether it stands on a line with others."""
+    if item is None or isinstance(item, bool | int | float):
+        return True
     if isinstance(item, str):
         return len(item) <= LONG and "\n" not in item
     if isinstance(item, Mapping):
-        return all(_is_short(each) for each in item.values())
+        return not hasattr(item, "tree") and all(map(_is_short, item.values()))
     if isinstance(item, list | tuple | set | frozenset):
-        return all(_is_short(each) for each in item)
-    return item is None or isinstance(item, bool | int | float) or _table_free(item)
-
-
-def _table_free(item: object) -> bool:
-    """Whether it is none of the things that have a text of their own."""
-    own = ("__unspool_text__", "to_csv", "write_csv", "tolist", "texts")
-    return not any(hasattr(item, name) for name in own)
+        return all(map(_is_short, item))
+    return not any(hasattr(item, name) for name in OWN)
 
 
 def _short(value: object) -> str:
