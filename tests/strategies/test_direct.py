@@ -209,6 +209,27 @@ def test_a_table_inside_of_others() -> None:
     assert "=== 0 ===\nname: one\n=== rows ===\na\n1\n2\n=== 1 ===\n=== 0 ===\na\n1\n2\n" in asked(model)
 
 
+def test_sheets_are_csv_under_their_names(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("pandas")
+    book = openpyxl.Workbook()
+    book.active.title = "Paid"
+    book.active.append(["who", "how much"])
+    book.active.append(["Eve", 7])
+    book.save(tmp_path / "a.xlsx")
+    _, model = by("direct", ["Answer: x"], tmp_path / "a.xlsx")
+    assert "=== Paid ===\nwho,how much\nEve,7\n" in asked(model)
+
+
+def test_traces_are_their_file(tmp_path: Path) -> None:
+    span = '{"traceId": "01", "spanId": "02", "name": "GET /a", "startTimeUnixNano": "1", "endTimeUnixNano": "9"}'
+    line = f'{{"resourceSpans": [{{"resource": {{}}, "scopeSpans": [{{"spans": [{span}]}}]}}]}}\n'
+    (tmp_path / "a.otlp.jsonl").write_text(line * 3)
+    run, model = by("direct", ["Answer: x"], tmp_path / "a.otlp.jsonl")
+    assert run.answer == "x"
+    assert line * 3 in asked(model) + "\n"
+
+
 def test_a_database_is_its_tables(tmp_path: Path) -> None:
     import sqlite3
 

@@ -2,8 +2,8 @@
 
 A text is itself. Of a mapping and of a folder each entry stands under its name (``=== name ===``), short
 values behind it (``name: value``). A list has an item a line; where items are long, each stands under its
-number. Tables are CSV, databases their tables one by one, traces their spans; all else is JSON, or its repr.
-What no text can stand for (images, bytes) is refused by name. Nothing is held but the piece at hand.
+number. Tables are CSV, databases their tables one by one, traces the file as it is; all else is JSON, or its
+repr. What no text can stand for (images, bytes) is refused by name. Nothing is held but the piece at hand.
 
 >>> print("".join(texts({"a": 1, "b": ["x", {"y": 2}]})))
 a: 1
@@ -86,8 +86,8 @@ def _table(value: object) -> Iterator[str] | None:
     """The rows of a table of any library, of a file or a database."""
     if hasattr(value, "tables") and hasattr(value, "execute"):
         return _database(value)
-    if callable(getattr(value, "overview", None)) and callable(getattr(value, "text", None)):  # traces
-        return _texts(value.text())  # type: ignore[attr-defined]
+    if callable(getattr(value, "overview", None)) and hasattr(value, "text"):  # traces
+        return _texts(value.text)  # type: ignore[attr-defined]
     if callable(getattr(value, "table", None)) and hasattr(value, "shape_and_types"):  # not in memory
         value = value.table()  # type: ignore[attr-defined]
     if hasattr(value, "to_pandas") and not hasattr(value, "write_csv"):
