@@ -87,7 +87,7 @@ def _table(value: object) -> Iterator[str] | None:
     if hasattr(value, "tables") and hasattr(value, "execute"):
         return _database(value)
     if callable(getattr(value, "overview", None)) and hasattr(value, "text"):  # traces
-        return _texts(value.text)  # type: ignore[attr-defined]
+        return _texts(value.text)
     if callable(getattr(value, "table", None)) and hasattr(value, "shape_and_types"):  # not in memory
         value = value.table()  # type: ignore[attr-defined]
     if hasattr(value, "to_pandas") and not hasattr(value, "write_csv"):
