@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from ..budget import OverBudget
 from ..contexts.sources import Source
@@ -41,6 +42,7 @@ _TOKENS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[\u0370-\u1fff]+|\n+|[^\sA-Za-z]|[^\S
 _LETTERS, _OTHERS = 4, 2  # of a word that are one token, at most: in Latin, and in other alphabets
 
 
+@lru_cache(maxsize=8)  # several sizes of one run are asked for, of the same sample
 def density(sample: str) -> float:
     """Characters in a token of such text, on the low side."""
     if not sample:
