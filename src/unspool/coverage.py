@@ -134,12 +134,12 @@ class CoverageBuilder:
             if node.started.stretches is None:
                 unknown += len(texts)
             else:
-                found += _mapped(ranges, node.started.stretches)
+                found += mapped(ranges, node.started.stretches)
                 unplaced, unknown = unplaced + late, unknown + (lost if node.started.stretches else 0)
         return found, unplaced, unknown
 
 
-def _mapped(ranges: Iterable[Range], stretches: Sequence[Stretch]) -> list[Range]:
+def mapped(ranges: Iterable[Range], stretches: Sequence[Stretch]) -> list[Range]:
     """Ranges of a child's context as ranges of its parent's."""
     if IDENTITY in stretches:
         return list(ranges)

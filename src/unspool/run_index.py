@@ -28,6 +28,7 @@ from . import events as ev
 from .errors import JournalError
 from .event_lines import decode
 from .journal import EVENTS_FILE, Journal, whole_lines
+from .types import known_sum
 
 INDEX_FILE = "index.sqlite"
 INTERRUPTED, RUNNING, BROKEN = "interrupted", "running", "unreadable"
@@ -47,7 +48,7 @@ class RunRow:
     ended: float = 0.0  # time of the last event
     turns: int = 0
     sub_calls: int = 0
-    cost: float | None = None
+    cost: float | None = None  # so far, of one that has not ended
     size: int = 0  # bytes of all that is kept of it
 
 
@@ -137,9 +138,13 @@ def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
             query = " ".join(event.query.split())[:_SHOWN]
             # Half of a surrogate pair may stand in a question, and in no database.
             query = query.encode("utf-8", "backslashreplace").decode()
-            return replace(row, query=query, model=event.model, started=event.time)
+            return replace(row, query=query, model=event.model, started=event.time, cost=0.0)
         case ev.RunResumed():
-            return replace(row, state=INTERRUPTED, cost=None)
+            return replace(row, state=INTERRUPTED)
+        case ev.ModelReplied() if not event.shared:
+            return replace(row, cost=known_sum(row.cost, event.cost))
+        case ev.CallEnded() if event.usage.calls and not event.cached:
+            return replace(row, cost=known_sum(row.cost, event.cost))
         case ev.TurnStarted() if event.node == "0":
             return replace(row, turns=max(row.turns, event.turn))
         case ev.CallStarted():

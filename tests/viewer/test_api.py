@@ -254,6 +254,30 @@ def test_the_text_of_a_file_is_shown_while_it_is_the_same(
     assert "mails.txt" in make_up(runs).ask(question).json["why"]
 
 
+def test_the_text_of_files_by_path_is_shown_by_bytes(make_up: Callable[[Path], Up], tmp_path: Path) -> None:
+    from unspool import RLM
+    from unspool.testing import ScriptedModel
+
+    folder, runs = tmp_path / "logs", tmp_path / "runs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("é" * 500 + "\n" + MAILS, "utf-8")
+    (folder / "b.txt").write_text(MAILS[::-1], "utf-8")
+    replies = [stories.py("print(context['a.txt'][501:701])\nsubmit(1)")]
+    run = RLM(ScriptedModel(replies), runs=runs).run("?", folder)
+    up = make_up(runs)
+    told = up.ask(f"/api/runs/{run.id}/map").json
+    assert [part["name"] for part in told["parts"]] == ["a.txt", "b.txt"]
+    ((part, start, end),) = next(ranges for kind, *_, ranges in told["readers"] if kind == "print")
+    assert (part, told["coverage"]["unit"]) == (0, "bytes")
+    piece = up.ask(f"/api/runs/{run.id}/input?part=0&start={start}&end={end}").json
+    assert piece["text"] == "\n" + MAILS[:200]  # white space next to what was read counts as read
+    assert piece["line"] == 1
+    with (folder / "b.txt").open("a") as file:
+        file.write("more")
+    changed = make_up(runs).ask(f"/api/runs/{run.id}/input?part=0&start=0&end=9").json
+    assert "not what it was" in changed["why"]
+
+
 def test_hostile_text_only_shows(up: Up, kept: Kept) -> None:
     run = kept["hostile"]
     told = up.ask(f"/api/runs/{run}").json

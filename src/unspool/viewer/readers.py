@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from .. import events as ev
-from ..coverage import _mapped as mapped
+from ..coverage import mapped
 from ..reading import Citation, Range
 from ..types import ROOT
 from .followed import Seen
@@ -63,8 +63,11 @@ def readers(seen: Seen, name: str) -> Iterator[Reader]:
             started = child.started
             yield Reader("question", started.node, turn, number, None, started.ranges)
             for below in readers(seen, started.node):
-                if started.stretches is None or below.ranges is None:
+                if started.stretches is None:
                     yield replace(below, ranges=None)
+                elif below.ranges is None:
+                    if started.stretches:  # else it has nothing of this input
+                        yield below
                 elif ranges := tuple(mapped(below.ranges, started.stretches)):
                     yield replace(below, ranges=ranges)
 
@@ -106,6 +109,7 @@ def map_told(seen: Seen) -> Mapping[str, object]:
             "name": measured.names[number] if number < len(measured.names) else None,
         }
         for number, size in enumerate(measured.sizes)
+        if number not in measured.no_text
     ]
     return {
         **told,
@@ -120,7 +124,9 @@ def map_told(seen: Seen) -> Mapping[str, object]:
 def _cited(cited: Citation, root: str, measured: ev.ContextMeasured | None) -> Mapping[str, object]:
     """A quote, with the range of the map that it is, where that is known."""
     told = asdict(cited)
-    part = None if measured is None or cited.node != root else _part(cited.source, measured)
+    # In files ranges are of bytes, and quotes stand at characters.
+    placed = measured is not None and not measured.in_bytes and cited.node == root
+    part = _part(cited.source, measured) if placed and measured is not None else None
     if part is None or cited.offset is None:
         return {**told, "part": None, "end": None}
     return {**told, "part": part, "end": cited.offset + len(cited.quote)}

@@ -15,20 +15,24 @@ names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from ..contexts import Contexts
+from ..contexts.grants import open_entry
 from ..contexts.identity import context_hash
+from ..contexts.sources import Entry, Source
 from ..errors import ContextError
 from ..events import RunStarted
 from ..reach.marks import parts_of
 from ..resume import Past
 
-MOST = 40_000  # characters of a piece
-AROUND = 400  # characters that are shown before and after a range
+MOST = 40_000  # characters, or bytes, of a piece
+AROUND = 400  # that are shown before and after a range
+COUNTED = 256 << 20  # bytes of a file up to which lines are counted
+_BLOCK = 1 << 20
+_PACKED = (".gz", ".zst", ".bz2", ".xz")
 
 
 class NotHere(LookupError):
@@ -46,35 +50,56 @@ class Piece:
     cut: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A part that is a file: its ranges are of bytes."""
+
+    root: str
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """A part whose text is not to be had here."""
+
+    why: str
+
+
 class Input:
-    """See the module docstring. What was read is kept: another range is quick."""
+    """See the module docstring. What was found out is kept: another range is quick."""
 
     def __init__(self, started: RunStarted) -> None:
         self._started = started
 
     def piece(self, part: int, start: int, end: int) -> Piece:
-        texts = self._texts
-        if not 0 <= part < len(texts):
+        if not 0 <= part < len(self._parts):
             raise NotHere(f"the input has no part {part}")
-        text = texts[part]
-        if not 0 <= start <= end <= len(text):
-            raise NotHere(f"the part has {len(text):,} characters: {start:,} to {end:,} is no range of it")
-        stop = min(end, start + MOST)
-        return Piece(
-            before=text[max(0, start - AROUND) : start],
-            text=text[start:stop],
-            after=text[stop : stop + AROUND] if stop == end else "",
-            line=text.count("\n", 0, start) + 1,
-            cut=stop < end,
-        )
+        found = self._parts[part]
+        if isinstance(found, _Away):
+            raise NotHere(found.why)
+        size = len(found) if isinstance(found, str) else found.entry.size
+        if not 0 <= start <= end <= size:
+            raise NotHere(f"{start:,} to {end:,} is no range of a part of {size:,}")
+        return _of_text(found, start, end) if isinstance(found, str) else _of_file(found, start, end)
 
     @cached_property
-    def _texts(self) -> list[str]:
+    def _parts(self) -> Sequence[str | _File | _Away]:
+        """As coverage numbers them: texts in memory first, then what is in files."""
         context = self._context()
-        texts = parts_of(dict(context) if isinstance(context, Contexts) else context)
-        if texts is None:
+        context = dict(context) if isinstance(context, Mapping) else context
+        texts = parts_of(context)
+        if texts is not None:
+            return texts
+        if isinstance(context, Source):
+            return list(_files(context))
+        if not isinstance(context, dict):
             raise NotHere("the input is not made of text")
-        return texts
+        values = context.values()
+        others = [value for value in values if not isinstance(value, str)]
+        return [
+            *(value for value in values if isinstance(value, str)),
+            *(each for value in others for each in _files(value)),
+        ]
 
     def _context(self) -> object:
         started = self._started
@@ -93,6 +118,49 @@ class Input:
         if not same:
             names = ", ".join(started.sources[:3])
             raise NotHere(f"{names}: it is not what it was when the run began, so its places say nothing now")
-        if isinstance(context, Path) or not isinstance(context, str | Mapping | list | tuple):
-            raise NotHere("the input was read from files piece by piece: only their places are known here")
         return context
+
+
+def _files(value: object) -> Iterator[_File | _Away]:
+    """The parts of what is no text in memory."""
+    if not isinstance(value, Source):
+        yield _Away("it is not made of text")
+    elif value.kind not in ("text", "folder"):
+        yield _Away(f"what is in {value.name} is read in the sandbox alone, and is not shown here")
+    else:
+        for entry in value.entries:
+            packed = entry.path.lower().endswith(_PACKED)
+            why = f"{entry.path} is packed: it is read in the sandbox alone, and is not shown here"
+            yield _Away(why) if packed else _File(value.root, entry)
+
+
+def _of_text(text: str, start: int, end: int) -> Piece:
+    stop = min(end, start + MOST)
+    return Piece(
+        before=text[max(0, start - AROUND) : start],
+        text=text[start:stop],
+        after=text[stop : stop + AROUND] if stop == end else "",
+        line=text.count("\n", 0, start) + 1,
+        cut=stop < end,
+    )
+
+
+def _of_file(file: _File, start: int, end: int) -> Piece:
+    stop = min(end, start + MOST)
+    try:
+        fd = open_entry(file.root, file.entry)
+        try:
+            before, text, after = (
+                os.pread(fd, to - at, at).decode("utf-8", "replace")
+                for at, to in ((max(0, start - AROUND), start), (start, stop), (stop, stop + AROUND))
+            )
+            line = _lines_before(fd, start) + 1 if start <= COUNTED else None
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise NotHere(f"{file.entry.path} cannot be read: {error.strerror or error}") from None
+    return Piece(before, text, after if stop == end else "", line, cut=stop < end)
+
+
+def _lines_before(fd: int, end: int) -> int:
+    return sum(os.pread(fd, min(_BLOCK, end - at), at).count(b"\n") for at in range(0, end, _BLOCK))

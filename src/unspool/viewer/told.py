@@ -21,7 +21,7 @@ from .followed import Seen
 from .texts import Texts
 
 Json = Mapping[str, object]
-HEAD = 100  # characters of a text in a list
+HEAD = 120  # characters of a text in a list
 PAGE = 5_000  # calls told at once
 CALL_COLUMNS = (
     "id", "node", "turn", "cell", "batch", "index", "state", "model", "started", "ended", "seconds",

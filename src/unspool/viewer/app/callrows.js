@@ -37,17 +37,51 @@ export function callRows(run, label, look = {}) {
           el("span", { class: "id" }, String(call.id)),
           dot(call.state),
           look.places ? el("span", { class: "place" }, `${call.node} · turn ${call.turn}`) : null,
-          el("span", { class: "prompt" }, call.prompt),
+          el("span", { class: "prompt", title: call.prompt }, shown(call)),
           el("span", { class: call.state.startsWith("failed") ? "reply bad" : "reply" }, call.state.startsWith("failed") ? call.state : call.reply),
           el("span", { class: "number tokens" }, call.read === null && call.written === null ? "" : short((call.read ?? 0) + (call.written ?? 0))),
           el("span", { class: "number cost" }, call.cost === null ? "" : money(call.cost)),
-          el("span", { class: "number time" }, duration(call.seconds)),
+          el("span", { class: "number time" }, duration(call.seconds || (call.ended ?? call.started) - call.started)),
         ),
       );
     },
     open: (call) => callDetail(run, call.id, true),
   });
-  return list;
+  /** @type {Map<string, number>} how long the prompts of a cell are the same */
+  let same = new Map();
+  const cellOf = (/** @type {Told} */ call) => `${call.node} ${call.cell}`;
+  const shown = (/** @type {Told} */ call) => {
+    const from = same.get(cellOf(call)) ?? 0;
+    return from < LEAST_SAME ? call.prompt : `… ${call.prompt.slice(from)}`;
+  };
+  return {
+    box: list.box,
+    /** @param {Told[]} calls */
+    set(calls) {
+      same = beginnings(calls, cellOf);
+      list.set(calls);
+    },
+  };
+}
+
+const LEAST_SAME = 16; // characters that prompts have to share for the rows to leave them out
+
+/** How many characters the prompts of each cell begin with alike. @param {Told[]} calls @param {(call: Told) => string} cellOf */
+function beginnings(calls, cellOf) {
+  /** @type {Map<string, { prompt: string, same: number, many: boolean }>} */
+  const found = new Map();
+  for (const call of calls) {
+    const first = found.get(cellOf(call));
+    if (!first) {
+      found.set(cellOf(call), { prompt: call.prompt, same: call.prompt.length, many: false });
+      continue;
+    }
+    let at = 0;
+    while (at < first.same && call.prompt[at] === first.prompt[at]) at++;
+    first.same = at;
+    first.many = true;
+  }
+  return new Map([...found].map(([cell, each]) => [cell, each.many && each.same < each.prompt.length ? each.same : 0]));
 }
 
 /** One sub-call in full. @param {Run} run @param {number} id @param {boolean} linked */

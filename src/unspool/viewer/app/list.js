@@ -72,9 +72,16 @@ export function listPage() {
   }
 
   const stop = listen(null, refresh, () => {});
+  const clock = setInterval(() => runs.some((run) => run.state === "running") && list.again(), 1000);
   choose("", false);
   refresh();
-  return { box, close: stop };
+  return {
+    box,
+    close() {
+      clearInterval(clock);
+      stop();
+    },
+  };
 }
 
 /** @param {Told} run @param {string[]} chosen @param {(id: string, wanted: boolean) => void} choose */
@@ -91,8 +98,8 @@ function runRow(run, chosen, choose) {
       "a",
       { href: toRun(run.id) },
       el("span", { class: "question" }, run.query || run.id),
-      el("span", { class: "about" }, mark(run.state), el("span", null, moment(run.started)), el("span", { class: "model" }, run.model), el("span", { class: "amounts" }, amounts)),
-      el("span", { class: "number cost" }, run.state === "running" && run.cost === null ? "…" : money(run.cost)),
+      el("span", { class: "about" }, mark(run.state), el("span", null, moment(run.started).slice(0, 16)), el("span", { class: "model" }, run.model), el("span", { class: "amounts" }, amounts)),
+      el("span", { class: "number cost" }, money(run.cost)),
       el("span", { class: "number time" }, run.started ? took(run.started, until) : ""),
     ),
   );

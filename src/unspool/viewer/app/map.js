@@ -48,13 +48,13 @@ export function mapPage(run) {
 /** @param {Run} run @param {Element} body @param {Told} map */
 function mapBody(run, body, map) {
   const { coverage } = map;
-  if (!map.parts.length) {
+  const known = map.parts.filter((/** @type {Told} */ part) => part.size);
+  if (!known.length) {
     fill(body, el("p", { class: "dim" }, coverage.why || "The input is not made of text, or it is not known yet what was read of it."));
     return () => {};
   }
   const unit = coverage.unit ?? "characters";
   const readers = readersOf(map.readers);
-  const known = map.parts.filter((/** @type {Told} */ part) => part.size !== null);
   const stretches = stretchesOf(known, readers, map.node);
   const detail = el("div", { class: "map-detail" }, el("p", { class: "dim" }, "Choose a range: it shows the text, and who was shown it."));
   /** @type {Place} */
@@ -88,7 +88,8 @@ function summary(map, unit) {
   const lost = [
     map.unknown ? `of ${count(map.unknown, "print or sub-call", "prints and sub-calls")} it is not known what they showed` : "",
     map.left_out ? `${count(map.left_out, "reader")} had too many ranges to be shown` : "",
-    map.parts_in_all > map.parts.length ? `the first ${grouped(map.parts.length)} of ${grouped(map.parts_in_all)} parts are shown` : "",
+    map.parts.some((/** @type {Told} */ part) => part.size === null) ? "files whose size is not known are left out" : "",
+    map.parts_in_all > 1000 ? `the first ${grouped(1000)} of ${grouped(map.parts_in_all)} parts are shown` : "",
   ].filter(Boolean);
   const key = (/** @type {string} */ kind, /** @type {string} */ word) => el("span", { class: "key" }, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), word);
   return el(

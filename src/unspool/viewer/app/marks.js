@@ -18,6 +18,7 @@ const SIGNS = {
   failed: ["✕", "bad"],
   error: ["✕", "bad"],
   unreadable: ["!", "bad"],
+  "not all went well": ["!", "warn"],
 };
 
 const WORDS = {

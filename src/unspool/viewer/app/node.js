@@ -74,7 +74,7 @@ export function nodePage(run, id) {
 
 /** What a turn did, in a few words. @param {Told} turn */
 export function turnTold(turn) {
-  const errors = turn.cells.map((/** @type {any[]} */ cell) => cell[4]).filter(Boolean);
+  const errors = turn.cells.map((/** @type {any[]} */ cell) => (cell[4] === "AnswerRefused" ? "answer refused" : cell[4])).filter(Boolean);
   const told = [
     !turn.replied ? "no reply yet" : turn.cells.length ? `${count(turn.lines, "line")} of code` : "nothing to run",
     turn.calls ? count(turn.calls, "sub-call") : "",

@@ -67,9 +67,11 @@ function branches(run, told) {
   return el("div", { class: "part" }, el("h3", null, "Branches"), table(["branch", "status", "agrees", "cost", "answer"], told.branches.map(row)));
 }
 
+const NUMBERS = new Set(["calls", "tokens", "cost", "from the cache"]);
+
 /** @param {string[]} heads @param {HTMLElement[]} body */
 function table(heads, body) {
-  return el("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": heads.join(", ") }, el("table", null, el("thead", null, el("tr", null, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", null, body)));
+  return el("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": heads.join(", ") }, el("table", null, el("thead", null, el("tr", null, heads.map((head) => el("th", { scope: "col", class: NUMBERS.has(head) ? "number" : null }, head)))), el("tbody", null, body)));
 }
 
 /** @param {Told} told */
@@ -141,7 +143,7 @@ function reading(run) {
 /** @param {Run} run @param {Told} map */
 function shares(run, map) {
   const { coverage } = map;
-  if (coverage.share === null) return el("p", { class: "dim" }, coverage.why || "It is not made of text, so no shares of it are known.");
+  if (coverage.share === null) return el("p", { class: "dim" }, coverage.why || "It is not made of text, so no shares of it are known.", " ", map.parts.length ? el("a", { href: toRun(run.id, "map") }, "map of the input") : null);
   const over = coverage.unplaced || coverage.unknown ? "at least " : "";
   return [
     el("div", { class: "share" }, el("meter", { min: "0", max: "1", value: String(coverage.share), "aria-label": "share of the input that models read" }), el("b", null, `${over}${percent(coverage.share)}`), el("span", { class: "dim" }, `of ${grouped(coverage.size)} ${coverage.unit ?? "characters"}`), el("a", { href: toRun(run.id, "map") }, "map of the input")),

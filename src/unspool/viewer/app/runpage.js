@@ -24,7 +24,7 @@ export function runPage(id) {
   const head = el("header", { class: "run-head" });
   const tabs = el("nav", { class: "tabs", "aria-label": "Parts of the run" });
   const detail = el("main", { id: "detail", tabindex: "-1" });
-  const side = el("nav", { class: "side", "aria-label": "Nodes and turns" }, tree.box);
+  const side = el("nav", { class: "side", "aria-label": "Nodes and turns" }, el("div", { class: "heads", "aria-hidden": "true" }, ["tokens", "cost", "time"].map((name) => el("span", { class: name }, name))), tree.box);
   const box = el("div", { class: "run-page" }, head, tabs, side, detail);
   /** @type {Place} */
   let place = { page: "" };
