@@ -18,6 +18,7 @@ from ..sandbox.protocol import HostCall, HostReply, ReplSpec, Sandbox
 from ..sandbox.worker import OPEN
 from . import describe
 from .grants import Grants
+from .notebook import LOOK, InKernel, told
 from .parts import Parts, numbered, parts_looked
 from .several import Contexts
 from .sources import Source, looked_at
@@ -67,6 +68,8 @@ class _Look:
 
 async def looked(context: object, sandbox: Sandbox, *, head: int, tail: int) -> tuple[object, str]:
     """See the module docstring."""
+    if isinstance(context, InKernel):
+        return context, await _live(context, sandbox, head)
     sources = _labelled(context)
     if not sources:
         return context, describe(context, head=head, tail=tail)
@@ -95,6 +98,26 @@ async def looked(context: object, sandbox: Sandbox, *, head: int, tail: int) -> 
     kept = cast("Mapping[object, object]", numbered(kept))
     shown = [each.description for each in found[:MOST_SHOWN]]
     return kept, "\n\n".join([describe(kept, head=head, tail=tail), *shown])
+
+
+async def _live(context: InKernel, sandbox: Sandbox, head: int) -> str:
+    """What is told of a live object: it is looked at where it is."""
+    said: list[object] = []
+
+    async def on_call(call: HostCall) -> HostReply:
+        said.extend(call.args[:1])
+        return HostReply()
+
+    repl = await sandbox.open(ReplSpec(context=context, tools=(LOOKED,)), on_call)
+    try:
+        result = await repl.execute(f"{LOOK}\n{LOOKED}(_look(context, {head}))", seconds=SECONDS)
+    finally:
+        await repl.close()
+    found = said[0] if said else None
+    if not isinstance(found, list) or [type(part) for part in found] != [str] * 4:
+        why = result.error.message if result.error else "; ".join(result.notes) or result.outcome
+        raise ContextError(f"{context!r} could not be looked at: {why[:1_000]}")
+    return told(context, tuple(part[: head + 2] for part in found))
 
 
 def _label(key: object, named: bool) -> str:

@@ -66,8 +66,8 @@ class _Classes(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> object:
         if module == HOME:
             return globals()[name]
-        if module.startswith("unspool.reach"):  # it is loaded here under a name of its own
-            module = module.removeprefix("unspool.")
+        if module.startswith("unspool.reach"):  # it may be loaded here under another name
+            module = worker.REACH + module.removeprefix("unspool.reach")
         try:
             return super().find_class(module, name)
         except (ImportError, AttributeError) as error:
@@ -193,6 +193,23 @@ def make_enum(
 
 
 # What has a form of its own in a REPL
+
+live: dict[str, object] | None = None  # the names of the notebook that this interpreter runs
+
+
+def of_notebook(expression: str) -> object:
+    """A value that is here already."""
+    if live is None:
+        raise worker.ContextLost(
+            f"{expression!r} is a value of a notebook, and this REPL is not in one: "
+            "use sandbox=JupyterSandbox(connection_file)"
+        )
+    try:
+        return eval(expression, live)
+    except Exception as error:  # it may do anything
+        raise worker.ContextLost(
+            f"{expression!r} has no value in the notebook: {type(error).__name__}: {error}"
+        ) from None
 
 
 def named(contexts: dict[str, object]) -> object:

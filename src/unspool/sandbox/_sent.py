@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import functools
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from ._launch import ENVIRONMENT
@@ -42,7 +43,7 @@ def take(size):
 exec(zlib.decompress(take(int(take(8), 16))))
 """
 
-_LOADER = '''
+_FINDER = '''
 import importlib.abc, importlib.util, sys
 class Sent(importlib.abc.ExecutionLoader, importlib.abc.MetaPathFinder):
     """Imports what the host has sent."""
@@ -55,9 +56,8 @@ class Sent(importlib.abc.ExecutionLoader, importlib.abc.MetaPathFinder):
     def get_source(self, name):
         return SENT[name]
 sys.meta_path.insert(0, Sent())
-import _far
-_far.serve()
 '''
+_ROOT = "_unspool_sent"  # in a kernel, where nothing of ours may stand in the place of a module of somebody
 
 
 def first_line(token: bytes) -> bytes:
@@ -74,14 +74,45 @@ def first_line(token: bytes) -> bytes:
     return f"import os,sys;{hello};sys.version_info>={LEAST} and {again}\n".encode()
 
 
+def _packed(modules: Sequence[str], root: str, sandbox: str, start: str) -> bytes:
+    """Modules and what makes them importable, as a program. ``root``, ``sandbox`` stand before names."""
+    reach = sorted((_HERE.parent / "reach").glob("*.py"))
+    sources = {sandbox + name: (_HERE / f"{name}.py").read_text(encoding="utf-8") for name in modules}
+    sources |= {
+        f"{root}reach" + ("" if path.stem == "__init__" else f".{path.stem}"): path.read_text(
+            encoding="utf-8"
+        )
+        for path in reach
+    }
+    sources |= {name.rstrip("."): "" for name in (root, sandbox) if name}
+    return zlib.compress(f"SENT = {sources!r}\n{_FINDER}\n{start}".encode(), 6)
+
+
 @functools.cache
 def parcel() -> bytes:
     """The length, and the modules behind it."""
-    reach = sorted((_HERE.parent / "reach").glob("*.py"))
-    sources = {name: (_HERE / f"{name}.py").read_text(encoding="utf-8") for name in _MODULES}
-    sources |= {
-        "reach" if path.stem == "__init__" else f"reach.{path.stem}": path.read_text(encoding="utf-8")
-        for path in reach
-    }
-    packed = zlib.compress(f"SENT = {sources!r}\n{_LOADER}".encode(), 6)
+    packed = _packed(_MODULES, "", "", "import _far\n_far.serve()\n")
     return b"%08x" % len(packed) + packed
+
+
+@functools.cache
+def _kernel_parcel() -> str:
+    packed = _packed(("_kernel", "worker", "_parcel", "_texts"), f"{_ROOT}.", f"{_ROOT}.sandbox.", "")
+    return base64.b64encode(packed).decode()
+
+
+def for_kernel(path: str, token: str, own: bool) -> str:
+    """A cell for a kernel, which leaves no name behind: it begins a REPL there."""
+    return f"""
+def _unspool(names):
+    import sys
+    if {_ROOT!r} not in sys.modules:
+        import base64, zlib
+        exec(zlib.decompress(base64.b64decode({_kernel_parcel()!r})), {{"__name__": {_ROOT!r}}})
+    from {_ROOT}.sandbox import _kernel
+    _kernel.begin({path!r}, {token!r}, {own!r}, names)
+try:
+    _unspool(globals())
+finally:
+    del _unspool
+"""

@@ -3,7 +3,7 @@
 >>> shared_sandbox("no such")
 Traceback (most recent call last):
     ...
-unspool.errors.ConfigError: sandbox='no such': there are 'process', 'none', 'command:…', or pass a Sandbox
+unspool.errors.ConfigError: sandbox='no such': use process, none, jupyter, command:…, or pass a Sandbox
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .._runtime import runtime
 from ..errors import ConfigError
 from .protocol import Sandbox
 
-NAMES = ("process", "none", "command:…")
+NAMES = ("process", "none", "jupyter", "command:…")
 _COMMAND = "command:"
 
 _shared: dict[tuple[int, str], Sandbox] = {}
@@ -49,4 +49,8 @@ def _made(name: str) -> Sandbox:
         from .process import ProcessSandbox
 
         return ProcessSandbox(name)
-    raise ConfigError(f"sandbox={name!r}: there are {', '.join(map(repr, NAMES))}, or pass a Sandbox")
+    if name == "jupyter":
+        from .jupyter import JupyterSandbox
+
+        return JupyterSandbox()
+    raise ConfigError(f"sandbox={name!r}: use {', '.join(NAMES)}, or pass a Sandbox")

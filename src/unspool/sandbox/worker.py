@@ -708,6 +708,11 @@ class Screen:
     def cell(self, number: int) -> None:
         self._TOTAL.pack_into(self._memory, 16, number)
 
+    @classmethod
+    def running(cls, fd: int) -> int:
+        """The same, of the file that somebody else writes to."""
+        return int.from_bytes(os.pread(fd, 8, 16), "little") & ((1 << 62) - 1)
+
     def last_word(self, word: bytes | None = None) -> bytes:
         """Eight bytes from a cell that is about to end itself to the checkpoint; read once."""
         said = bytes(self._memory[8:16]).rstrip(b"\0")
@@ -821,7 +826,7 @@ _RAISED: Mapping[str, type[Exception]] = {
 
 def _unpickled(data: object) -> object:
     """A reply that is no plain data. The host is trusted; the module that reads it needs this one."""
-    parcel = importlib.import_module("unspool.sandbox._parcel" if __package__ else "_parcel")
+    parcel = importlib.import_module(f"{__package__}._parcel" if __package__ else "_parcel")
     return cast(object, parcel.loads(data))
 
 
@@ -1013,10 +1018,12 @@ _CONTEXT = ("text", "data", "document", "content")
 _CONTEXTS = ("context", "texts", "documents", "data")
 
 
+REACH = f"{__package__.rpartition('.')[0]}.reach" if __package__ else "reach"  # what it is called here
+
+
 def reach(name: str) -> types.ModuleType:
     """A module of the package ``reach``: beside this file's folder, and in the sandbox loaded before."""
-    package = "unspool.reach" if __package__ else "reach"
-    return importlib.import_module(f"{package}.{name}")
+    return importlib.import_module(f"{REACH}.{name}")
 
 
 def _as_schema(schema: object) -> object:
@@ -1710,7 +1717,7 @@ class Repl:
         names = {name: value for name, value in Functions(self, tools).names.items() if name not in without}
         self._fixed = {**self._contexts, **names, "__builtins__": builtins}
         self.namespace.update(self._fixed, answer=self._answer, __name__="__main__")
-        if "reach.desk" in sys.modules:  # what is in files: loaded by the zygote
+        if f"{REACH}.desk" in sys.modules:  # what is in files: loaded by the zygote
             reach("desk").DESK.connect(
                 lambda source, numbers: self.calls.call_for(OPEN, (source, list(numbers)), {})
             )
@@ -1842,6 +1849,22 @@ class Repl:
             ended.outcome, ended.failure = "submitted", None
         elif self.interrupts.seen:
             ended.outcome = "interrupted"
+
+    def told(self, number: int, ended: Ended) -> bytes:
+        """The end of a cell, for the host."""
+        output, printed, omitted = self.screen.take()
+        failure = ended.failure and (
+            ended.failure.type, ended.failure.message, ended.failure.traceback, ended.failure.line
+        )  # fmt: skip
+        names = [name[:60] for name in itertools.islice(self.made(answer=True), 100)]
+        return pack(
+            "end", [output, failure, self.take_notes(), names, self.read(output)], n=number,
+            outcome=ended.outcome, printed=printed, omitted=omitted,
+        )  # fmt: skip
+
+    def read(self, output: str) -> bytes | None:
+        """The ranges of the context in what is shown of a cell."""
+        return None if self.marks is None else self.marks.printed(output)
 
     def _submit_answer(self, ended: Ended) -> None:
         """The value of ``answer`` at the end of the cell counts, after an exception too."""
@@ -2098,15 +2121,7 @@ class Worker:
 
     def _report(self, number: int, ended: Ended) -> None:
         repl = self._repl
-        output, printed, omitted = repl.screen.take()
-        failure = ended.failure and (
-            ended.failure.type, ended.failure.message, ended.failure.traceback, ended.failure.line
-        )  # fmt: skip
-        names = [name[:60] for name in itertools.islice(repl.made(answer=True), 100)]
-        frame = pack(
-            "end", [output, failure, repl.take_notes(), names, self._read(output)], n=number,
-            outcome=ended.outcome, printed=printed, omitted=omitted,
-        )  # fmt: skip
+        frame = repl.told(number, ended)
         self._dismiss()  # from here on the cell stands
         # What the cell has left running is ended by the keeper: when it hears of the fork that comes
         # next, or else at once, and then it must have happened before this process forks again.
@@ -2115,10 +2130,6 @@ class Worker:
             repl.calls.send(frame)
         if not self._ahead:
             self._settle()
-
-    def _read(self, output: str) -> bytes | None:
-        """The ranges of the context in what is shown of a cell."""
-        return None if self._repl.marks is None else self._repl.marks.printed(output)
 
     def _dismiss(self) -> None:
         checkpoint, self._checkpoint = self._checkpoint, 0
@@ -2188,7 +2199,7 @@ class Worker:
         self._tell(b"T %d" % number)
         self._settle()
         frame = pack(
-            "rolled_back", [output, self._read(output)], n=number, status=status,
+            "rolled_back", [output, self._repl.read(output)], n=number, status=status,
             word=word.decode("ascii", "replace"), printed=printed, omitted=omitted,
         )  # fmt: skip
         self._control.sendall(frame)
