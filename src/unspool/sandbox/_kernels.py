@@ -100,7 +100,12 @@ class Kernel:
                 kernel_name=self._name, transport="ipc", connection_file=os.path.join(folder, "kernel.json")
             )
             try:
-                manager.start_kernel(env={**ENVIRONMENT, **kept, "IPYTHONDIR": folder}, cwd=folder)
+                manager.start_kernel(
+                    env={**ENVIRONMENT, **kept, "IPYTHONDIR": folder},
+                    cwd=folder,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
             except NoSuchKernel:
                 raise _NoKernel(
                     f"there is no kernel {self._name!r}: pip install ipykernel, "
