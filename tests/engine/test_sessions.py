@@ -219,3 +219,19 @@ def test_the_shell_shows_it_and_names_no_way_to_resume_it(tmp_path: Path) -> Non
     status, _, err = unspool("runs", "resume")
     assert (status, "was a session: a test sent its code" in err) == (2, True)
     assert unspool("runs", "show", "--code")[1].startswith("# node 0, turn 1, cell 1\nfirst = 1\n")
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.01, 0.1])
+async def test_one_that_nobody_waits_for_any_more_ends_by_itself(tmp_path: Path, seconds: float) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    store = MemoryStore()
+    making = asyncio.create_task(RLM(echo(), store=store).asession(tmp_path))
+    await asyncio.sleep(seconds)  # wherever in its beginning that is
+    if making.cancel():
+        with pytest.raises(asyncio.CancelledError):
+            await making
+    else:
+        await (await making).aclose()
+    async with asyncio.timeout(SECONDS):
+        while any(list(store.read(run))[-1].kind != "run.ended" for run in store.runs()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

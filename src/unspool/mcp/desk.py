@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..budget import Budget
@@ -53,7 +53,7 @@ class Desk:
             await asyncio.wait(self._going)
         await self.handles.close_all()
 
-    async def do(self, asked: Asked, by: str, folders: list[str], progress: Progress) -> list[str]:
+    async def do(self, asked: Asked, by: str, folders: Sequence[str], progress: Progress) -> list[str]:
         """``by``: the client's name. ``folders``: those it may open, where it has given any."""
         work = asyncio.create_task(self._do(asked, by, folders, progress))
         self._going.add(work)
@@ -68,7 +68,7 @@ class Desk:
         finally:
             self._going.discard(work)
 
-    async def _do(self, asked: Asked, by: str, folders: list[str], progress: Progress) -> list[str]:
+    async def _do(self, asked: Asked, by: str, folders: Sequence[str], progress: Progress) -> list[str]:
         match asked:
             case OpenContext():
                 return await self._open(asked, by, folders, progress)
@@ -88,7 +88,9 @@ class Desk:
             case _:
                 raise Refused(f"there is no tool for {type(asked).__name__}")
 
-    async def _open(self, asked: OpenContext, by: str, folders: list[str], progress: Progress) -> list[str]:
+    async def _open(
+        self, asked: OpenContext, by: str, folders: Sequence[str], progress: Progress
+    ) -> list[str]:
         async with progress.beating(lambda: "opening"):
             value: object = asked.text
             sources: tuple[str, ...] = ()
