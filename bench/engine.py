@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 
 import size
+import tracing
 import trees
 from measure import Row, report, row, runs_apart, timed
 
@@ -314,6 +315,7 @@ def main() -> int:
         *sandbox_rows(many),
         *fan_out(few),
         *large_context(few),
+        *tracing.rows(few),
         *trees.rows(few),
         *time_limit(few),
         *([] if arguments.quick else size.rows(1)),  # a gigabyte, in processes of their own

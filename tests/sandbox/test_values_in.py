@@ -10,6 +10,7 @@ import decimal
 import enum
 import json
 import math
+import os
 import subprocess
 import sys
 import textwrap
@@ -321,6 +322,34 @@ async def test_a_polars_frame_keeps_its_types(open_repl: Opener) -> None:
     assert await repl.show("context['series'].to_list(), context['series'].name") == repr(
         (frame["s"].to_list(), "s")
     )
+
+
+async def test_a_column_of_texts_in_chunks_arrives_as_it_lies_in_memory(open_repl: Opener) -> None:
+    chunks = [pyarrow.array([f"né {i} of part {part}", None, ""] * 9_000) for part, i in enumerate("abc")]
+    frame = pyarrow.table({"t": pyarrow.chunked_array(chunks), "n": range(81_000)}).to_pandas()
+    assert frame["t"].array._pa_array.num_chunks == 3
+    handed = hand_over(frame)
+    assert handed.size >= sum(chunk.nbytes for chunk in chunks)  # all of it is mapped
+    handed.close()
+    repl = await open_repl(frame)
+    told = "[len(t), int(t.isna().sum()), t.iloc[27_000], t.iloc[-3], str(t.dtype), float(t.str.len().max())]"
+    assert await repl.show(f"t = context['t']\n{told}") == repr(eval(told, {"t": frame["t"]}))
+    assert (
+        await repl.show("t.iloc[0] = 'other'\nt.iloc[0], t.array._pa_array.num_chunks > 0")
+        == "('other', True)"
+    )
+    assert frame["t"].iloc[0] == "né a of part 0"
+
+
+def test_a_slice_of_a_large_column_does_not_take_all_of_it_along() -> None:
+    whole = pyarrow.chunked_array([pyarrow.array([f"text number {i}" for i in range(50_000)])] * 4)
+    part = pyarrow.table({"t": whole}).slice(49_990, 50_020).to_pandas()  # three chunks, two of them slices
+    assert part["t"].array._pa_array.num_chunks == 3
+    handed = hand_over(part)
+    try:
+        assert os.fstat(handed.fd).st_size < 2 * 50_020 * 25
+    finally:
+        handed.close()
 
 
 async def test_arrow_tables_and_arrays_arrive(open_repl: Opener) -> None:

@@ -31,6 +31,7 @@ from .home import Home, Region
 from .places import SURE
 from .short_lines import LEAST, SHORT_LINE
 from .short_lines import Piece as Piece3
+from .spaces import with_space
 
 FULL = 8  # cells that are searched whole
 KEPT = 8  # of which the index is kept
@@ -70,9 +71,8 @@ class FileMarks:
     def find(
         self, text: str, seconds: float = float("inf"), whole: int = 1, *, spaced: bool = True
     ) -> tuple[list[Found], int]:
-        """See the module docstring. ``whole``: as :meth:`Places.find` has it. ``spaced``: with the white
-        space
-        next to a piece."""
+        """See the module docstring. ``whole``: as :meth:`Places.find` has it; ``spaced``: with the white
+        space next to a piece."""
         self._spaced = spaced
         self._until = thread_time() + seconds
         found: list[Found] = []
@@ -83,6 +83,7 @@ class FileMarks:
         if found:
             self._starts = [min(found)[0], self._starts[0]]
         todo = [each for each in todo if self._is_worth(text, each, whole)]
+        todo = self._without_code(text, todo) if found else todo
         if todo:
             todo, is_sure = self._by_content(text, todo, found, whole)
             if not is_sure:
@@ -106,11 +107,12 @@ class FileMarks:
         low, high = region
         if text[low:high] in self._absent:
             return 0
-        at = low
+        beginnings = self._handed.beginnings
+        at = low if beginnings else high
         while at <= high - LEAST:
             if at % 4096 == 4095 and thread_time() > self._until:
                 return high - low
-            if piece := self._piece_at(text, at, high):
+            if text[at : at + LEAST] in beginnings and (piece := self._piece_at(text, at, high)):
                 found.append(piece)
                 if low < at:
                     todo.append((low, at))
@@ -125,7 +127,7 @@ class FileMarks:
         """The longest piece that was handed out and stands here."""
         head = text[at : at + LEAST]
         best: tuple[int, int, Piece] | None = None
-        for piece in self._handed.beginning(head):
+        for piece in self._handed.beginnings.get(head, ()):
             size, last = _agreement(piece, text, at, high)
             if size >= LEAST and (best is None or size > best[0]):
                 best = size, last, piece
@@ -133,9 +135,6 @@ class FileMarks:
             return None
         size, last, (blocks, first, _) = best
         self._handed.used(head, best[2])
-        return self._found(at, size, blocks, first, last)
-
-    def _found(self, at: int, size: int, blocks: Blocks, first: int, last: int) -> Found:
         assert blocks.number is not None
         self._blocks[blocks.number] = blocks
         if self._spaced:
@@ -153,6 +152,12 @@ class FileMarks:
         return high - low >= LEAST or len(part.strip()) >= (
             whole if (low, high) == (0, len(text)) else SHORT_LINE
         )
+
+    def _without_code(self, text: str, todo: list[Region]) -> list[Region]:
+        """Around a piece of a file, what code says itself is what it says of that piece."""
+        code = [each for each in todo if self._is_code(text[slice(*each)])]
+        self._remember_absent(text[low:high] for low, high in code if high - low <= LONG)
+        return [each for each in todo if each not in code]
 
     def _is_code(self, part: str) -> bool:
         """Whether all lines of it stand in the code of the cells, numbers left open."""
@@ -211,6 +216,7 @@ class FileMarks:
             taken.append((at, start, size))
             found.append(self._as_found(home, (at, start, size)))
         left = [each for each in _left(todo, _apart(taken)) if self._is_worth(text, each, whole)]
+        left = self._without_code(text, left) if lines else left
         return left, thread_time() <= self._until
 
     def _met(self, key: tuple[int, int]) -> None:
@@ -245,19 +251,22 @@ class FileMarks:
 
     def _likely(self) -> Iterator[tuple[int, int]]:
         """The cells that code went through: where the last piece was found, behind that, then the newest."""
-        cells = list(self._handed.cells)
-        first = []
+        cells, first = self._handed.cells, []
         if self._next is not None:
             part, cell = self._next
-            first = [key for key in ((part, cell), (part, cell + 1)) if key in self._handed.cells]
+            first = [key for key in ((part, cell), (part, cell + 1)) if key in cells]
         yield from first
-        for key in reversed(cells):
-            if key not in first and key in self._handed.cells:
-                yield key
+        yield from (key for key in reversed(list(cells)) if key not in first)
 
     def _as_found(self, home: Home, piece: Piece3) -> Found:
         at, start, size = piece
-        return self._found(at, size, home.blocks, home.byte(start), home.byte(start + size))
+        blocks, end = home.blocks, start + size
+        assert blocks.number is not None
+        self._blocks[blocks.number] = blocks
+        if self._spaced:
+            start, end = with_space(home.text, start, end)
+        first, last = home.byte(start), home.byte(end)
+        return at, size, blocks.number, 0 if first <= blocks.mark else first, last
 
     def _remember_absent(self, parts: Iterator[str]) -> None:
         for part in parts:

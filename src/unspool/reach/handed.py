@@ -11,14 +11,13 @@ says so. Places are bytes of the (unpacked) text; a text whose number is None is
 >>> handed = Handed()
 >>> text = Blocks(Memory(b"a first line of words\\nand a second one"), number=3)
 >>> handed.piece(text, 0, 31, "a first line of words\\nand a sec")
->>> list(handed.cells), [(first, last) for _, first, last in handed.beginning("a first line of words\\nan")]
+>>> list(handed.cells), [(first, last) for _, first, last in handed.beginnings["a first line of words\\nan"]]
 ([(3, 0)], [(0, 31)])
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .octets import Octets
@@ -40,11 +39,15 @@ class Handed:
     """See the module docstring."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """As in a new REPL."""
         self.cells: OrderedDict[tuple[int, int], Blocks] = (
             OrderedDict()
         )  # by part and number; the last at the end
         self.lost = False
-        self._alike: dict[str, list[Piece]] = {}
+        self.beginnings: dict[str, list[Piece]] = {}  # by their first characters
         self._order: deque[str] = deque()
         self._news: dict[int, int] = {}
 
@@ -56,7 +59,7 @@ class Handed:
         if len(text) < LEAST:
             return
         head = text[:LEAST]
-        alike = self._alike.setdefault(head, [])
+        alike = self.beginnings.setdefault(head, [])
         if len(alike) >= MOST_ALIKE or any(
             known.number == blocks.number and (start, end) == (first, last) for known, start, end in alike
         ):
@@ -65,9 +68,9 @@ class Handed:
         self._order.append(head)
         if len(self._order) > MOST_PIECES:
             oldest = self._order.popleft()
-            del self._alike[oldest][0]
-            if not self._alike[oldest]:
-                del self._alike[oldest]
+            del self.beginnings[oldest][0]
+            if not self.beginnings[oldest]:
+                del self.beginnings[oldest]
 
     def passed(self, blocks: Blocks, first: int, last: int) -> None:
         """Code went through these bytes."""
@@ -81,13 +84,9 @@ class Handed:
             self.cells.popitem(last=False)
             self.lost = True
 
-    def beginning(self, head: str) -> Sequence[Piece]:
-        """The pieces that begin so."""
-        return self._alike.get(head, ())
-
     def used(self, head: str, piece: Piece) -> None:
         """This one was shown: of those that are alike the others are next."""
-        alike = self._alike.get(head, [])
+        alike = self.beginnings.get(head, [])
         if len(alike) > 1 and piece in alike:
             alike.remove(piece)
             alike.append(piece)

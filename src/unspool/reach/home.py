@@ -13,6 +13,7 @@ all else, :meth:`Home.byte` says where a character stands in the file. Both are 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .blocks import Blocks
 from .handed import CELL
@@ -58,13 +59,23 @@ class Home:
                 at += len(line) + 1
         pieces: list[Piece] = []
         for low, high in regions:
-            for token in _TOKENS.finditer(text, low, high):
-                group = next((each for each in (0, 1, 2) if token[each] in self._lines), None)
-                if group is not None:
-                    starts = self._lines[token[group]]
-                    starts.append(starts.pop(0))
-                    pieces.append((token.start(group), starts[-1], len(token[group])))
+            for at, line in _lines_in(text, low, high):
+                if line in self._lines:
+                    pieces.append((at, self._next(line), len(line)))
+                    continue
+                for token in _TOKENS.finditer(text, at, at + len(line)):
+                    group = next((each for each in (0, 1, 2) if token[each] in self._lines), None)
+                    if group is not None:
+                        pieces.append((token.start(group), self._next(token[group]), len(token[group])))
         return pieces
+
+    def _next(self, line: str) -> int:
+        """Where a line begins; of alike ones the next in turn."""
+        assert self._lines is not None
+        starts = self._lines[line]
+        if len(starts) > 1:
+            starts.append(starts.pop(0))
+        return starts[-1]
 
     def byte(self, character: int) -> int:
         if self._flat:
@@ -72,3 +83,13 @@ class Home:
         at, byte = self._known if self._known[0] <= character else (0, self.start)
         self._known = character, byte + len(self.blocks.encode(self.text[at:character]))
         return self._known[1]
+
+
+def _lines_in(text: str, low: int, high: int) -> Iterator[tuple[int, str]]:
+    """Lines of a region that are long enough to count, each with its place."""
+    while low < high:
+        end = text.find("\n", low, high)
+        end = high if end < 0 else end
+        if end - low >= LEAST:
+            yield low, text[low:end]
+        low = end + 1

@@ -34,16 +34,16 @@ from .files import Files
 from .handed import HANDED
 from .places import Places
 from .short_lines import SHORT_LINE, Piece
+from .spaces import with_space
 from .text import LazyText
 
 GRACE = 0.05  # seconds of processor time in a cell
 PRINT_GRACE = 0.02  # of those for what it printed, whatever else it did
 SHARE = 0.05  # of the cell's time so far
-EACH = 20e-6  # seconds more for each prompt
+EACH = 40e-6  # seconds more for each prompt
 MOST_RANGES = 1_000  # of one text, the longest
 MOST_ROWS = 200_000  # of one batch
 MOST_JOINED = 1 << 25  # characters of all parts of a context of several
-MOST_SPACE = 100  # white space characters next to a piece that count with it
 UNPLACED = ALL = -1
 MEASURED = -2
 MOST_STEPS = 500  # pieces in which a text that is not all ASCII is laid beside its bytes
@@ -229,7 +229,7 @@ class Marks:
             rows += [
                 (item, part, first, last)
                 for _, start, size in pieces
-                for part, first, last in self._in_parts(*self._with_space(home.home, start, start + size))
+                for part, first, last in self._in_parts(*with_space(home.home, start, start + size))
             ]
         if self._files is not None:
             begun = thread_time()
@@ -240,17 +240,6 @@ class Marks:
         if len(rows) > MOST_RANGES:
             rows = sorted(rows, key=lambda row: row[2] - row[3])[:MOST_RANGES]
         return [*rows, (item, UNPLACED, late, 0)] if late else rows
-
-    @staticmethod
-    def _with_space(home: str, start: int, end: int) -> tuple[int, int]:
-        """The range, and the white space around it."""
-        last = min(len(home), end + MOST_SPACE)
-        while end < last and home[end].isspace():
-            end += 1
-        first = max(0, start - MOST_SPACE)
-        while start > first and home[start - 1].isspace():
-            start -= 1
-        return start, end
 
     def _in_parts(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """A range of the text of all parts as ranges of parts."""

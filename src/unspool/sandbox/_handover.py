@@ -18,6 +18,7 @@ node can be given (memfd, start, length). Nothing is imported for it that the va
 from __future__ import annotations
 
 import asyncio
+import copyreg
 import io
 import json
 import os
@@ -35,6 +36,7 @@ from ._texts import WIDTH, seal, write_all, write_characters, write_text
 
 if TYPE_CHECKING:
     import polars
+    import pyarrow
 
 _LARGE = 4 << 20  # characters
 _MANY = 100  # items
@@ -170,6 +172,8 @@ class _Pickler(pickle.Pickler):
             return _classes.taken_apart(value) or NotImplemented
         if kind.__module__.startswith("polars."):
             return _from_polars(value) or NotImplemented
+        if kind.__module__.startswith("pandas."):
+            return _in_chunks(value) or NotImplemented
         return NotImplemented
 
     def _is_there(self, kind: type) -> bool:
@@ -222,6 +226,23 @@ def _has_large_texts(value: object) -> bool:
         elif hasattr(item, "__dict__") and not isinstance(item, type) and len(todo) < 20:
             todo.append(islice(vars(item).values(), 100))
     return found * _FEW_PER_TEXT >= seen
+
+
+def _in_chunks(value: object) -> tuple[object, ...] | None:
+    """A pandas column that lies in Arrow's memory (texts, mostly), chunk by chunk as it is: pandas would make
+    one array of them first, which takes longer than all the rest. Not where a chunk is a slice of a larger
+    array: Arrow would write that, too."""
+    chunks = getattr(getattr(value, "_pa_array", None), "chunks", ())
+    if len(chunks) < 2 or not all(map(_is_whole, chunks)):
+        return None
+    state = dict(vars(value))
+    return copyreg.__newobj__, (type(value),), {**state, **({"_cache": {}} if "_cache" in state else {})}  # type: ignore[attr-defined]
+
+
+def _is_whole(chunk: pyarrow.Array) -> bool:
+    """Whether an Arrow array needs about all of the memory that it refers to."""
+    there = sum(buffer.size for buffer in chunk.buffers() if buffer is not None)
+    return bool(there <= chunk.nbytes * 1.25 + _APART)
 
 
 def _from_polars(value: object) -> tuple[object, ...] | None:
