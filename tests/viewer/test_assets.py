@@ -57,3 +57,9 @@ def test_the_style_asks_for_nothing() -> None:
     assert "@import" not in text
     assert "prefers-color-scheme: dark" in text
     assert "prefers-reduced-motion" in text
+
+
+def test_the_page_asks_for_all_modules_at_once() -> None:
+    page = assets()["index.html"].text
+    named = re.findall(r'<link rel="modulepreload" href="app/([\w.]+)">', page)
+    assert sorted([*named, "main.js"]) == sorted(each.name for each in SCRIPTS)

@@ -36,7 +36,6 @@ def test_many_sub_calls_open_and_scroll(
     browser: Any,
     make_up: Callable[[Path], Up],
     tmp_path: Path,
-    record_property: Callable[[str, object], None],
 ) -> None:
     run = stories.long(tmp_path, CALLS)
     up = make_up(tmp_path)
@@ -49,12 +48,15 @@ def test_many_sub_calls_open_and_scroll(
     page.get_by_text(f"{CALLS:,} of {CALLS:,}").wait_for()
     page.locator(".call").nth(15).wait_for()
     opened = time.perf_counter() - begun
+    opening = page.evaluate("long.splice(0)")
     scrolled = page.evaluate(SCROLL, ".calls")
     assert page.locator(".call").count() < 100  # of 5,000: the rest is not made
     window.go(f"/run/{run.id}/timeline")
     page.locator("canvas").wait_for()
+    page.wait_for_timeout(300)
+    opening += page.evaluate("long.splice(0)")
     scrolled += page.evaluate(SCROLL, ".timeline")
-    record_property("measured", f"opened in {opened:.2f} s, long tasks while it scrolled: {scrolled} ms")
+    print(f"opened in {opened:.2f} s, long tasks {opening} ms; while it scrolled {scrolled} ms")
     assert opened < 15
     assert max(scrolled, default=0) < 1_000
     assert window.is_quiet()

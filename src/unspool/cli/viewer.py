@@ -68,7 +68,11 @@ def view(
                 opens()
 
             async def until_stopped() -> None:
-                await serve(Viewer(journal, token, port, complain), bound, ready)
+                viewer = Viewer(journal, token, port, complain)
+                async with asyncio.TaskGroup() as tasks:
+                    if name is not None:  # while the browser starts
+                        tasks.create_task(viewer.warm(name))
+                    await serve(viewer, bound, ready)
 
             asyncio.run(until_stopped())
 

@@ -8,6 +8,7 @@ of events without content: the page then asks for what it shows.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import traceback
 from collections import OrderedDict
@@ -76,6 +77,11 @@ class Viewer:
         )
         app.router.redirect_slashes = False
         return app
+
+    async def warm(self, run: str) -> None:
+        """Reads a run that will be asked for; what is wrong with it is told to who asks."""
+        with contextlib.suppress(JournalError):
+            await asyncio.to_thread(self.runs.read, run)
 
     def stop(self) -> None:
         """Ends the streams."""

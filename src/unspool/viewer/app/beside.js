@@ -22,13 +22,25 @@ export function besidePage(one, two) {
 
 /** @param {Told} told */
 function kids(told) {
-  return [figures(told), parting(told), answers(told), el("h2", null, "Turn by turn"), ...told.turns.map((/** @type {Told} */ turn) => turnBox(told, turn))];
+  return [
+    figures(told),
+    parting(told),
+    answers(told),
+    el("h2", null, "Turn by turn"),
+    ...told.turns.map((/** @type {Told} */ turn) => turnBox(told, turn)),
+  ];
 }
 
 /** @param {Told} told */
 function figures(told) {
   const [one, two] = told.runs;
-  const row = (/** @type {string} */ name, /** @type {(run: Told) => any} */ of) => el("tr", null, el("th", { scope: "row" }, name), el("td", null, of(one)), el("td", null, of(two)));
+  const row = (/** @type {string} */ name, /** @type {(run: Told) => any} */ of) => el(
+    "tr",
+    null,
+    el("th", { scope: "row" }, name),
+    el("td", null, of(one)),
+    el("td", null, of(two)),
+  );
   const took = (/** @type {Told} */ run) => duration(run.seconds ?? (run.going ? now() : run.last) - run.started);
   const same = [
     told.same_question ? "the same question" : "not the same question",
@@ -42,7 +54,16 @@ function figures(told) {
     el("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": "Figures of both runs" }, el(
       "table",
       { class: "beside" },
-      el("thead", null, el("tr", null, el("td"), [one, two].map((run) => el("th", { scope: "col" }, el("a", { href: toRun(run.id) }, run.id))))),
+      el(
+        "thead",
+        null,
+        el(
+          "tr",
+          null,
+          el("td"),
+          [one, two].map((run) => el("th", { scope: "col" }, el("a", { href: toRun(run.id) }, run.id))),
+        ),
+      ),
       el(
         "tbody",
         null,
@@ -54,7 +75,10 @@ function figures(told) {
         row("tokens", (run) => tokens(run.usage)),
         row("time", took),
         row("turns", (run) => grouped(run.turns)),
-        row("sub-calls", (run) => `${grouped(run.sub_calls)}${run.failed_calls ? `, ${grouped(run.failed_calls)} failed` : ""}`),
+        row(
+          "sub-calls",
+          (run) => `${grouped(run.sub_calls)}${run.failed_calls ? `, ${grouped(run.failed_calls)} failed` : ""}`,
+        ),
         row("children", (run) => grouped(run.children)),
       ),
     )),
@@ -68,14 +92,36 @@ function parting(told) {
   if (!where) return el("p", { class: "part" }, "They did the same, turn by turn.");
   const links = told.runs.map((/** @type {Told} */ run, /** @type {number} */ at) => {
     const call = where.calls?.[at];
-    return call ? el("a", { href: toCall(run.id, call) }, `sub-call ${call} of ${at ? "the second" : "the first"}`) : el("a", { href: toTurn(run.id, "0", where.turn) }, `${turnName(where.turn)} of ${at ? "the second" : "the first"}`);
+    return call ? el("a", { href: toCall(run.id, call) }, `sub-call ${call} of ${at ? "the second" : "the first"}`) : el(
+      "a",
+      { href: toTurn(run.id, "0", where.turn) },
+      `${turnName(where.turn)} of ${at ? "the second" : "the first"}`,
+    );
   });
-  return el("p", { class: "part parts" }, el("b", null, `They part in ${turnName(where.turn)}: `), where.told, ". ", links[0], " · ", links[1]);
+  return el(
+    "p",
+    { class: "part parts" },
+    el("b", null, `They part in ${turnName(where.turn)}: `),
+    where.told,
+    ". ",
+    links[0],
+    " · ",
+    links[1],
+  );
 }
 
 /** @param {Told} told */
 function answers(told) {
-  const answer = (/** @type {Told} */ run) => el("div", { class: "answer" }, el("h3", null, run.draft ? "Draft" : "Answer"), run.answer ? el("pre", { class: "text final", tabindex: "0" }, run.answer) : el("p", { class: "dim" }, run.reason || "none"));
+  const answer = (/** @type {Told} */ run) => el(
+    "div",
+    { class: "answer" },
+    el("h3", null, run.draft ? "Draft" : "Answer"),
+    run.answer ? el(
+      "pre",
+      { class: "text final", tabindex: "0" },
+      run.answer,
+    ) : el("p", { class: "dim" }, run.reason || "none"),
+  );
   return el("div", { class: "pair" }, told.runs.map(answer));
 }
 
@@ -89,7 +135,14 @@ function turnBox(told, turn) {
       turn.there[at]
         ? [
             turn.words[at] ? el("pre", { class: "text words" }, turn.words[at]) : null,
-            ...turn.output[at].map(([state, text]) => el("div", null, el("p", { class: "facts" }, mark(state)), text ? el("pre", { class: "text output", tabindex: "0" }, text) : null)),
+            ...turn.output[at].map(
+              ([state, text]) => el(
+                "div",
+                null,
+                el("p", { class: "facts" }, mark(state)),
+                text ? el("pre", { class: "text output", tabindex: "0" }, text) : null,
+              ),
+            ),
             turn.calls[at] ? el("p", { class: "dim" }, count(turn.calls[at], "sub-call")) : null,
           ]
         : el("p", { class: "dim" }, "no such turn"),
@@ -109,7 +162,12 @@ function codeLines(lines) {
   const words = { " ": "", "-": "first run alone: ", "+": "second run alone: " };
   return el(
     "pre",
-    { class: "text code diff", tabindex: "0", role: "group", "aria-label": "Code of both: - is the first run's alone, + the second's" },
+    {
+      class: "text code diff",
+      tabindex: "0",
+      role: "group",
+      "aria-label": "Code of both: - is the first run's alone, + the second's",
+    },
     lines.map(([sign, text]) => {
       const key = /** @type {keyof typeof kinds} */ (sign);
       return el("span", { class: `line ${kinds[key]}`, title: words[key] || null }, `${sign} `, highlighted(text), "\n");

@@ -38,8 +38,16 @@ export function callRows(run, label, look = {}) {
           dot(call.state),
           look.places ? el("span", { class: "place" }, `${call.node} · turn ${call.turn}`) : null,
           el("span", { class: "prompt", title: call.prompt }, shown(call)),
-          el("span", { class: call.state.startsWith("failed") ? "reply bad" : "reply" }, call.state.startsWith("failed") ? call.state : call.reply),
-          el("span", { class: "number tokens" }, call.read === null && call.written === null ? "" : short((call.read ?? 0) + (call.written ?? 0))),
+          el(
+            "span",
+            { class: call.state.startsWith("failed") ? "reply bad" : "reply" },
+            call.state.startsWith("failed") ? call.state : call.reply,
+          ),
+          el(
+            "span",
+            { class: "number tokens" },
+            call.read === null && call.written === null ? "" : short((call.read ?? 0) + (call.written ?? 0)),
+          ),
           el("span", { class: "number cost" }, call.cost === null ? "" : money(call.cost)),
           el("span", { class: "number time" }, duration(call.seconds || (call.ended ?? call.started) - call.started)),
         ),
@@ -125,7 +133,10 @@ function detail(run, call, linked) {
     longText(run.id, call.prompt, { label: `Prompt of sub-call ${call.id}` }),
     call.images.length ? el("p", { class: "dim" }, `with images: ${call.images.join(", ")}`) : null,
     call.error
-      ? [el("h4", { class: "bad" }, `Failed: ${call.error.kind}`), el("pre", { class: "text error", tabindex: "0" }, call.error.message)]
+      ? [
+        el("h4", { class: "bad" }, `Failed: ${call.error.kind}`),
+        el("pre", { class: "text error", tabindex: "0" }, call.error.message),
+      ]
       : call.reply
         ? [el("h4", null, "Reply"), longText(run.id, call.reply, { kind: "reply", label: `Reply to sub-call ${call.id}` })]
         : el("p", { class: "dim", "data-waiting": true }, "no reply yet"),

@@ -28,13 +28,27 @@ const ORDERS = {
 
 /** @param {string} label @param {string[]} names @param {() => void} changed */
 export function choice(label, names, changed) {
-  const select = el("select", { "aria-label": label, on: { change: changed } }, names.map((name) => el("option", { value: name }, name)));
+  const select = el(
+    "select",
+    { "aria-label": label, on: { change: changed } },
+    names.map((name) => el("option", { value: name }, name)),
+  );
   return /** @type {HTMLSelectElement} */ (select);
 }
 
 /** @param {string} label @param {() => void} changed */
 export function searchField(label, changed) {
-  const field = el("input", { type: "search", placeholder: label, "aria-label": label, "data-search": true, spellcheck: "false", on: { input: changed } });
+  const field = el(
+    "input",
+    {
+      type: "search",
+      placeholder: label,
+      "aria-label": label,
+      "data-search": true,
+      spellcheck: "false",
+      on: { input: changed },
+    },
+  );
   return /** @type {HTMLInputElement} */ (field);
 }
 
@@ -46,7 +60,13 @@ export function callsPage(run) {
   const state = choice("Which sub-calls", Object.keys(STATES), () => show());
   const order = choice("In which order", Object.keys(ORDERS), () => show());
   const told = el("p", { class: "dim", role: "status" });
-  const box = el("section", { class: "fills", "aria-label": "Sub-calls" }, el("h2", { tabindex: "-1" }, "Sub-calls"), el("div", { class: "tools" }, search, state, order, told), list.box);
+  const box = el(
+    "section",
+    { class: "fills", "aria-label": "Sub-calls" },
+    el("h2", { tabindex: "-1" }, "Sub-calls"),
+    el("div", { class: "tools" }, search, state, order, told),
+    list.box,
+  );
   const show = () => {
     const wanted = search.value.trim().toLowerCase();
     const has = (/** @type {Told} */ call) => `${call.id} ${call.prompt} ${call.reply} ${call.model}`.toLowerCase().includes(wanted);
@@ -63,10 +83,23 @@ export function callsPage(run) {
 /** One sub-call alone. @param {Run} run @param {number} id */
 export function callPage(run, id) {
   const way = el("p", { class: "tools" });
-  const box = el("section", { "aria-label": `Sub-call ${id}` }, el("h2", { tabindex: "-1" }, `Sub-call ${id}`), way, callDetail(run, id, false));
+  const box = el(
+    "section",
+    { "aria-label": `Sub-call ${id}` },
+    el("h2", { tabindex: "-1" }, `Sub-call ${id}`),
+    way,
+    callDetail(run, id, false),
+  );
   const show = () => {
     const call = run.calls.get(id);
-    if (call) fill(way, el("a", { href: toTurn(run.id, call.node, call.turn) }, `turn ${call.turn} of node ${call.node}, cell ${call.cell}`));
+    if (call) fill(
+      way,
+      el(
+        "a",
+        { href: toTurn(run.id, call.node, call.turn) },
+        `turn ${call.turn} of node ${call.node}, cell ${call.cell}`,
+      ),
+    );
     else if (run.error) fill(way, trouble(run.error));
   };
   show();

@@ -20,7 +20,14 @@ export function listenToKeys() {
       { "aria-label": "Keys" },
       el("h2", null, "Keys"),
       el("dl", { class: "pairs" }, KEYS.map(([key, what]) => [el("dt", null, el("kbd", null, key)), el("dd", null, what)])),
-      el("form", { method: "dialog", on: { submit: (/** @type {Event} */ event) => (event.preventDefault(), dialog.close()) } }, el("button", null, "Close")),
+      el(
+        "form",
+        {
+          method: "dialog",
+          on: { submit: (/** @type {Event} */ event) => (event.preventDefault(), dialog.close()) },
+        },
+        el("button", null, "Close"),
+      ),
     )
   );
   document.body.append(dialog);

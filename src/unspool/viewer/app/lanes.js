@@ -24,7 +24,14 @@ export function lanes(run, until) {
   /** @type {Lane[]} */
   const found = [];
   const add = (/** @type {Told} */ node, /** @type {number} */ depth) => {
-    found.push({ label: node.parent === null && !node.id.includes("@") ? "root" : node.id, depth, height: NODE, bars: turnBars(node, until) });
+    found.push(
+      {
+        label: node.parent === null && !node.id.includes("@") ? "root" : node.id,
+        depth,
+        height: NODE,
+        bars: turnBars(node, until),
+      },
+    );
     for (const bars of packed((calls.get(node.id) ?? []).map((call) => callBar(call, until)))) {
       found.push({ label: "", depth, height: CALL, bars });
     }
@@ -42,10 +49,28 @@ function turnBars(node, until) {
     if (turn.number && turn.started !== null) {
       const cell = turn.cells[0]?.[1] ?? null;
       const to = turn.replied ? Math.min(cell ?? Infinity, turn.started + (turn.seconds ?? 0)) : until;
-      bars.push({ kind: "model", from: turn.started, to, state: turn.replied ? "ok" : "going on", name: `model, turn ${turn.number} of node ${node.id}`, place });
+      bars.push(
+        {
+          kind: "model",
+          from: turn.started,
+          to,
+          state: turn.replied ? "ok" : "going on",
+          name: `model, turn ${turn.number} of node ${node.id}`,
+          place,
+        },
+      );
     }
     for (const [number, from, to, outcome] of turn.cells) {
-      bars.push({ kind: "cell", from, to: to ?? until, state: outcome ?? "going on", name: `cell ${number}, turn ${turn.number} of node ${node.id}`, place });
+      bars.push(
+        {
+          kind: "cell",
+          from,
+          to: to ?? until,
+          state: outcome ?? "going on",
+          name: `cell ${number}, turn ${turn.number} of node ${node.id}`,
+          place,
+        },
+      );
     }
   }
   return bars;
@@ -53,11 +78,18 @@ function turnBars(node, until) {
 
 /** @param {Told} call @param {number} until @returns {Bar} */
 function callBar(call, until) {
-  return { kind: "call", from: call.started, to: call.ended ?? until, state: call.state, name: `sub-call ${call.id}: ${call.prompt}`, place: { page: "call", call: call.id } };
+  return {
+    kind: "call",
+    from: call.started,
+    to: call.ended ?? until,
+    state: call.state,
+    name: `sub-call ${call.id}: ${call.prompt}`,
+    place: { page: "call", call: call.id },
+  };
 }
 
 /** Bars on as few lines as keep them apart. @param {Bar[]} bars @returns {Bar[][]} */
-export function packed(bars) {
+function packed(bars) {
   /** @type {{ end: number, bars: Bar[] }[]} the line that is free first at the top */
   const heap = [];
   /** @type {Bar[][]} */

@@ -20,7 +20,11 @@ export function listPage() {
   const search = searchField("Search in questions, models, ids", () => show());
   const state = choice("Which runs", STATES, () => show());
   const told = el("p", { class: "dim", role: "status" });
-  const beside = el("button", { type: "button", disabled: true, on: { click: () => (location.hash = toBeside(chosen[0], chosen[1])) } }, "Side by side");
+  const beside = el(
+    "button",
+    { type: "button", disabled: true, on: { click: () => (location.hash = toBeside(chosen[0], chosen[1])) } },
+    "Side by side",
+  );
   const list = rows({
     height: 54,
     label: "Runs, the newest first",
@@ -29,7 +33,14 @@ export function listPage() {
     row: (run) => runRow(run, chosen, choose),
   });
   const problem = el("div");
-  const box = el("main", { class: "fills page", id: "detail" }, el("h1", { tabindex: "-1" }, "Runs"), el("div", { class: "tools" }, search, state, beside, told), problem, list.box);
+  const box = el(
+    "main",
+    { class: "fills page", id: "detail" },
+    el("h1", { tabindex: "-1" }, "Runs"),
+    el("div", { class: "tools" }, search, state, beside, told),
+    problem,
+    list.box,
+  );
 
   /** @param {string} id @param {boolean} wanted */
   function choose(id, wanted) {
@@ -63,7 +74,14 @@ export function listPage() {
         const old = known.get(run.id);
         return old && JSON.stringify(old) === JSON.stringify(run) ? old : run;
       });
-      fill(problem, runs.length ? null : el("p", { class: "dim" }, "There are no runs in this folder yet: unspool ask makes one."));
+      fill(
+        problem,
+        runs.length ? null : el(
+          "p",
+          { class: "dim" },
+          "There are no runs in this folder yet: unspool ask makes one.",
+        ),
+      );
       show();
     } catch (error) {
       fill(problem, trouble(error));
@@ -86,10 +104,26 @@ export function listPage() {
 
 /** @param {Told} run @param {string[]} chosen @param {(id: string, wanted: boolean) => void} choose */
 function runRow(run, chosen, choose) {
-  const check = el("input", { type: "checkbox", value: run.id, "aria-label": `choose run ${run.id} to put it beside another`, on: { change: (/** @type {Event} */ event) => choose(run.id, /** @type {HTMLInputElement} */ (event.target).checked) } });
+  const check = el(
+    "input",
+    {
+      type: "checkbox",
+      value: run.id,
+      "aria-label": `choose run ${run.id} to put it beside another`,
+      on: {
+        change: (/** @type {Event} */ event) => choose(
+          run.id,
+          /** @type {HTMLInputElement} */ (event.target).checked,
+        ),
+      },
+    },
+  );
   /** @type {HTMLInputElement} */ (check).checked = chosen.includes(run.id);
   const until = run.state === "running" ? now() : run.ended;
-  const amounts = [count(run.turns, "turn"), run.sub_calls ? count(run.sub_calls, "sub-call") : ""].filter(Boolean).join(", ");
+  const amounts = [
+    count(run.turns, "turn"),
+    run.sub_calls ? count(run.sub_calls, "sub-call") : "",
+  ].filter(Boolean).join(", ");
   return el(
     "div",
     { class: "run" },
@@ -98,7 +132,14 @@ function runRow(run, chosen, choose) {
       "a",
       { href: toRun(run.id) },
       el("span", { class: "question" }, run.query || run.id),
-      el("span", { class: "about" }, mark(run.state), el("span", null, moment(run.started).slice(0, 16)), el("span", { class: "model" }, run.model), el("span", { class: "amounts" }, amounts)),
+      el(
+        "span",
+        { class: "about" },
+        mark(run.state),
+        el("span", null, moment(run.started).slice(0, 16)),
+        el("span", { class: "model" }, run.model),
+        el("span", { class: "amounts" }, amounts),
+      ),
       el("span", { class: "number cost" }, money(run.cost)),
       el("span", { class: "number time" }, run.started ? took(run.started, until) : ""),
     ),

@@ -15,7 +15,17 @@ const holder = el("div", { id: "page" });
 const showKeys = listenToKeys();
 document.body.prepend(
   el("a", { class: "skip", href: "#detail", on: { click: skip } }, "To the content"),
-  el("div", { class: "bar", role: "banner" }, isExport ? el("b", null, "unspool") : el("a", { href: toList(), class: "home" }, "unspool"), el("button", { type: "button", class: "quiet", on: { click: showKeys } }, "Keys", el("kbd", { "aria-hidden": "true" }, "?"))),
+  el(
+    "div",
+    { class: "bar", role: "banner" },
+    isExport ? el("b", null, "unspool") : el("a", { href: toList(), class: "home" }, "unspool"),
+    el(
+      "button",
+      { type: "button", class: "quiet", on: { click: showKeys } },
+      "Keys",
+      el("kbd", { "aria-hidden": "true" }, "?"),
+    ),
+  ),
   holder,
 );
 

@@ -50,13 +50,24 @@ function mapBody(run, body, map) {
   const { coverage } = map;
   const known = map.parts.filter((/** @type {Told} */ part) => part.size);
   if (!known.length) {
-    fill(body, el("p", { class: "dim" }, coverage.why || "The input is not made of text, or it is not known yet what was read of it."));
+    fill(
+      body,
+      el(
+        "p",
+        { class: "dim" },
+        coverage.why || "The input is not made of text, or it is not known yet what was read of it.",
+      ),
+    );
     return () => {};
   }
   const unit = coverage.unit ?? "characters";
   const readers = readersOf(map.readers);
   const stretches = stretchesOf(known, readers, map.node);
-  const detail = el("div", { class: "map-detail" }, el("p", { class: "dim" }, "Choose a range: it shows the text, and who was shown it."));
+  const detail = el(
+    "div",
+    { class: "map-detail" },
+    el("p", { class: "dim" }, "Choose a range: it shows the text, and who was shown it."),
+  );
   /** @type {Place} */
   let at = { page: "map" };
 
@@ -77,7 +88,16 @@ function mapBody(run, body, map) {
     const [part, start, end] = [place.part ?? 0, place.start, place.end ?? place.start];
     drawn.mark(part, start, end);
     ranges.mark(part, start);
-    fill(detail, ...rangeDetail(run, map, known.find((/** @type {Told} */ each) => each.number === part), readersIn(readers, part, start, end), { part, start, end, unit }));
+    fill(
+      detail,
+      ...rangeDetail(
+        run,
+        map,
+        known.find((/** @type {Told} */ each) => each.number === part),
+        readersIn(readers, part, start, end),
+        { part, start, end, unit },
+      ),
+    );
   };
 }
 
@@ -91,13 +111,30 @@ function summary(map, unit) {
     map.parts.some((/** @type {Told} */ part) => part.size === null) ? "files whose size is not known are left out" : "",
     map.parts_in_all > 1000 ? `the first ${grouped(1000)} of ${grouped(map.parts_in_all)} parts are shown` : "",
   ].filter(Boolean);
-  const key = (/** @type {string} */ kind, /** @type {string} */ word) => el("span", { class: "key" }, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), word);
+  const key = (/** @type {string} */ kind, /** @type {string} */ word) => el(
+    "span",
+    { class: "key" },
+    el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }),
+    word,
+  );
   return el(
     "div",
     null,
-    coverage.share === null ? el("p", null, coverage.why) : el("p", null, el("b", null, `${over}${percent(coverage.share)}`), ` of ${grouped(coverage.size)} ${unit} was shown to models.`),
+    coverage.share === null ? el("p", null, coverage.why) : el(
+      "p",
+      null,
+      el("b", null, `${over}${percent(coverage.share)}`),
+      ` of ${grouped(coverage.size)} ${unit} was shown to models.`,
+    ),
     lost.length ? el("p", { class: "dim" }, `${lost.join("; ")}.`) : null,
-    el("p", { class: "keys" }, key("print", "printed (upper line)"), key("call", "given to sub-calls (middle)"), key("child", "read by children (lower)"), key("unread", "never read")),
+    el(
+      "p",
+      { class: "keys" },
+      key("print", "printed (upper line)"),
+      key("call", "given to sub-calls (middle)"),
+      key("child", "read by children (lower)"),
+      key("unread", "never read"),
+    ),
     el("p", { class: "dim" }, "What code searched without showing it to a model is not traced."),
   );
 }
@@ -131,17 +168,39 @@ function rangeList(parts, stretches, unit, go) {
         { class: "range" },
         el(
           "button",
-          { type: "button", class: isUnread(each) ? "unread" : "", "aria-current": keyOf(each) === marked ? "true" : null, on: { click: () => go(each.part, each.start, each.end) } },
+          {
+            type: "button",
+            class: isUnread(each) ? "unread" : "",
+            "aria-current": keyOf(each) === marked ? "true" : null,
+            on: { click: () => go(each.part, each.start, each.end) },
+          },
           names.get(each.part) ? el("span", { class: "name" }, names.get(each.part)) : null,
           el("span", { class: "number" }, `${grouped(each.start)}–${grouped(each.end)}`),
           el("span", { class: "what" }, readTold(each)),
         ),
       ),
   });
-  const only = /** @type {HTMLInputElement} */ (el("input", { type: "checkbox", id: "only-unread", on: { change: () => show() } }));
+  const only = /** @type {HTMLInputElement} */ (
+    el("input", { type: "checkbox", id: "only-unread", on: { change: () => show() } })
+  );
   const show = () => list.set(only.checked ? all.filter(isUnread) : all);
   show();
-  const box = el("div", null, el("p", { class: "tools" }, only, el("label", { for: "only-unread" }, "only what was never read"), el("span", { class: "dim" }, `${grouped(all.filter(isUnread).reduce((sum, each) => sum + each.end - each.start, 0))} ${unit}`)), list.box);
+  const box = el(
+    "div",
+    null,
+    el(
+      "p",
+      { class: "tools" },
+      only,
+      el("label", { for: "only-unread" }, "only what was never read"),
+      el(
+        "span",
+        { class: "dim" },
+        `${grouped(all.filter(isUnread).reduce((sum, each) => sum + each.end - each.start, 0))} ${unit}`,
+      ),
+    ),
+    list.box,
+  );
   return {
     box,
     mark(/** @type {number} */ part, /** @type {number} */ start) {
@@ -160,7 +219,14 @@ function rangeList(parts, stretches, unit, go) {
 function rangeDetail(run, map, part, readers, range) {
   const text = el("div", null, el("p", { class: "dim" }, "…"));
   const name = part?.name ?? (map.parts.length > 1 ? `part ${range.part}` : "");
-  if (isExport) fill(text, el("p", { class: "dim" }, "This page does not hold the input itself; unspool view shows the text where the run kept it or its files are the same."));
+  if (isExport) fill(
+    text,
+    el(
+      "p",
+      { class: "dim" },
+      "This page does not hold the input itself; unspool view shows the text where the run kept it or its files are the same.",
+    ),
+  );
   else
     ask(`runs/${path(run.id)}/input?part=${range.part}&start=${range.start}&end=${range.end}`).then(
       (piece) => fill(text, ...pieceKids(piece)),
@@ -175,9 +241,19 @@ function rangeDetail(run, map, part, readers, range) {
   list.box.classList.add("brief-list");
   list.set(readers);
   return [
-    el("h3", null, name ? `${name}, ` : "", `${grouped(range.start)} to ${grouped(range.end)}`, el("small", null, `${grouped(range.end - range.start)} ${range.unit}`)),
+    el(
+      "h3",
+      null,
+      name ? `${name}, ` : "",
+      `${grouped(range.start)} to ${grouped(range.end)}`,
+      el("small", null, `${grouped(range.end - range.start)} ${range.unit}`),
+    ),
     text,
-    el("h4", null, readers.length ? `Shown to models ${readers.length === 1 ? "once" : `${grouped(readers.length)} times`}` : "No model was shown any of it"),
+    el(
+      "h4",
+      null,
+      readers.length ? `Shown to models ${readers.length === 1 ? "once" : `${grouped(readers.length)} times`}` : "No model was shown any of it",
+    ),
     readers.length ? list.box : null,
   ];
 }
@@ -186,8 +262,18 @@ function rangeDetail(run, map, part, readers, range) {
 function pieceKids(piece) {
   if (piece.why !== undefined) return [el("p", { class: "why" }, piece.why)];
   return [
-    piece.line === null ? null : el("p", { class: "dim" }, `from line ${grouped(piece.line)}${piece.cut ? "; only its beginning is shown" : ""}`),
-    el("pre", { class: "text input", tabindex: "0", role: "group", "aria-label": "Text of the range" }, el("span", { class: "around" }, piece.before), el("mark", null, piece.text), el("span", { class: "around" }, piece.after)),
+    piece.line === null ? null : el(
+      "p",
+      { class: "dim" },
+      `from line ${grouped(piece.line)}${piece.cut ? "; only its beginning is shown" : ""}`,
+    ),
+    el(
+      "pre",
+      { class: "text input", tabindex: "0", role: "group", "aria-label": "Text of the range" },
+      el("span", { class: "around" }, piece.before),
+      el("mark", null, piece.text),
+      el("span", { class: "around" }, piece.after),
+    ),
   ];
 }
 
@@ -196,6 +282,10 @@ function readerLink(run, reader) {
   const at = `turn ${reader.turn} of node ${reader.node}`;
   if (reader.call !== null) return el("a", { href: toCall(run.id, reader.call) }, `sub-call ${reader.call}, ${at}`);
   if (reader.kind === "description") return el("span", null, "the description of the input, which the model saw first");
-  if (reader.kind === "question") return el("a", { href: toNode(run.id, reader.node) }, `the question of child ${reader.node}`);
+  if (reader.kind === "question") return el(
+    "a",
+    { href: toNode(run.id, reader.node) },
+    `the question of child ${reader.node}`,
+  );
   return el("a", { href: toTurn(run.id, reader.node, reader.turn) }, `printed in cell ${reader.cell}, ${at}`);
 }

@@ -28,7 +28,7 @@ const WORDS = {
 };
 
 /** @param {string | null} state @returns {string[]} the sign and its kind */
-export function sign(state) {
+function sign(state) {
   const name = state === null ? "going on" : state.startsWith("failed") ? "failed" : state;
   return SIGNS[/** @type {keyof typeof SIGNS} */ (name)] ?? ["·", "plain"];
 }
@@ -36,7 +36,12 @@ export function sign(state) {
 /** A mark with its word. @param {string | null} state @param {string} [word] */
 export function mark(state, word) {
   const [glyph, kind] = sign(state);
-  return el("span", { class: `mark ${kind}` }, el("span", { class: "glyph", "aria-hidden": "true" }, glyph), word ?? state ?? "going on");
+  return el(
+    "span",
+    { class: `mark ${kind}` },
+    el("span", { class: "glyph", "aria-hidden": "true" }, glyph),
+    word ?? state ?? "going on",
+  );
 }
 
 /** The sign alone, its word for screen readers and as a tooltip. @param {string | null} state */

@@ -11,7 +11,7 @@ import { trouble } from "./source.js";
 /** @typedef {import("./run.js").Told} Told */
 
 /** @param {Run} run @param {Told} node */
-export function nodeFacts(run, node) {
+function nodeFacts(run, node) {
   const until = node.ended ?? (run.told?.going ? now() : run.told?.last ?? null);
   return [took(node.started, until), money(node.cost), tokens(node.usage)].filter(Boolean);
 }
@@ -33,7 +33,12 @@ export function nodeBrief(run, node) {
         el("h4", null, "Question"),
         longText(run.id, told.query, { label: `Question of node ${node.id}` }),
         told.answer
-          ? el("div", { class: "answer" }, el("h4", null, told.draft ? `A draft: ${told.draft}` : "Answer"), longText(run.id, told.answer, { kind: "final", label: `Answer of node ${node.id}` }))
+          ? el(
+            "div",
+            { class: "answer" },
+            el("h4", null, told.draft ? `A draft: ${told.draft}` : "Answer"),
+            longText(run.id, told.answer, { kind: "final", label: `Answer of node ${node.id}` }),
+          )
           : null,
       ),
     (error) => fill(texts, trouble(error)),
@@ -54,7 +59,23 @@ export function nodePage(run, id) {
         key: "turns",
         sign: node.turns,
         make: () =>
-          el("div", { class: "part" }, el("h3", null, count(node.turns.length, "turn")), el("ol", { class: "steps" }, node.turns.map((/** @type {Told} */ turn) => el("li", null, el("a", { href: toTurn(run.id, id, turn.number) }, turnName(turn.number)), el("span", { class: "dim" }, turnTold(turn)))))),
+          el(
+            "div",
+            { class: "part" },
+            el("h3", null, count(node.turns.length, "turn")),
+            el(
+              "ol",
+              { class: "steps" },
+              node.turns.map(
+                (/** @type {Told} */ turn) => el(
+                  "li",
+                  null,
+                  el("a", { href: toTurn(run.id, id, turn.number) }, turnName(turn.number)),
+                  el("span", { class: "dim" }, turnTold(turn)),
+                ),
+              ),
+            ),
+          ),
       },
       {
         key: "children",
@@ -62,7 +83,24 @@ export function nodePage(run, id) {
         make: () => {
           const children = run.below.get(id) ?? [];
           if (!children.length) return el("div");
-          return el("div", { class: "part" }, el("h3", null, count(children.length, "child", "children")), el("ul", { class: "steps" }, children.slice(0, 500).map((child) => el("li", null, mark(child.status), el("a", { href: toNode(run.id, child.id) }, child.id), el("span", { class: "dim" }, child.query)))));
+          return el(
+            "div",
+            { class: "part" },
+            el("h3", null, count(children.length, "child", "children")),
+            el(
+              "ul",
+              { class: "steps" },
+              children.slice(0, 500).map(
+                (child) => el(
+                  "li",
+                  null,
+                  mark(child.status),
+                  el("a", { href: toNode(run.id, child.id) }, child.id),
+                  el("span", { class: "dim" }, child.query),
+                ),
+              ),
+            ),
+          );
         },
       },
     ]);
@@ -74,7 +112,9 @@ export function nodePage(run, id) {
 
 /** What a turn did, in a few words. @param {Told} turn */
 export function turnTold(turn) {
-  const errors = turn.cells.map((/** @type {any[]} */ cell) => (cell[4] === "AnswerRefused" ? "answer refused" : cell[4])).filter(Boolean);
+  const errors = turn.cells.map(
+    (/** @type {any[]} */ cell) => (cell[4] === "AnswerRefused" ? "answer refused" : cell[4]),
+  ).filter(Boolean);
   const told = [
     !turn.replied ? "no reply yet" : turn.cells.length ? `${count(turn.lines, "line")} of code` : "nothing to run",
     turn.calls ? count(turn.calls, "sub-call") : "",

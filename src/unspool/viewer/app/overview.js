@@ -1,11 +1,12 @@
 // A run at a glance: the answer, what was read, what was spent and what is left, what was refused.
 
 import { el, fill, keyed } from "./el.js";
-import { count, duration, grouped, moment, money, now, percent, short, tokens, turnName } from "./format.js";
+import { grouped, moment, money, percent, turnName } from "./format.js";
 import { longText } from "./longtext.js";
 import { mark } from "./marks.js";
 import { toCall, toNode, toRange, toRun, toTurn } from "./route.js";
 import { trouble } from "./source.js";
+import { spent, table } from "./spent.js";
 
 /** @typedef {import("./run.js").Run} Run */
 /** @typedef {import("./run.js").Told} Told */
@@ -29,10 +30,19 @@ function sections(run, told) {
     told.notes?.length && {
       key: "notes",
       sign: told.notes,
-      make: () => el("div", { class: "part" }, el("h3", null, "Notes"), el("ul", { class: "notes" }, told.notes.map((/** @type {string} */ note) => el("li", null, note)))),
+      make: () => el(
+        "div",
+        { class: "part" },
+        el("h3", null, "Notes"),
+        el("ul", { class: "notes" }, told.notes.map((/** @type {string} */ note) => el("li", null, note))),
+      ),
     },
     told.branches.length > 0 && { key: "branches", sign: told.branches, make: () => branches(run, told) },
-    { key: "spent", sign: [told.ledger, told.settings, told.cost, told.turns, told.sub_calls, told.seconds], make: () => spent(told) },
+    {
+      key: "spent",
+      sign: [told.ledger, told.settings, told.cost, told.turns, told.sub_calls, told.seconds],
+      make: () => spent(told),
+    },
     told.refused.length > 0 && { key: "refused", sign: told.refused, make: () => refused(run, told) },
     { key: "read", sign: told.seq, make: () => reading(run) },
     { key: "asked", sign: [told.query, told.context], make: () => asked(run, told) },
@@ -43,13 +53,24 @@ function sections(run, told) {
 /** @param {Run} run @param {Told} told */
 function answer(run, told) {
   const text = told.answer ? longText(run.id, told.answer, { kind: "final", label: "The answer of the run" }) : null;
-  const why = told.status === "answered" || !told.reason ? null : el("p", { class: "why" }, `${told.status}: ${told.reason}`);
+  const why = told.status === "answered" || !told.reason ? null : el(
+    "p",
+    { class: "why" },
+    `${told.status}: ${told.reason}`,
+  );
   if (!text) {
     const still = told.status === "running" ? "The run is going on; there is no answer yet." : "There is no answer.";
     return el("div", { class: "part" }, el("h2", { tabindex: "-1" }, "Answer"), why, el("p", { class: "dim" }, still));
   }
   const draft = told.draft ? el("p", { class: "why" }, `It is a draft: ${told.draft}`) : null;
-  return el("div", { class: "part answer" }, el("h2", { tabindex: "-1" }, told.draft ? "Draft" : "Answer"), why, draft, text);
+  return el(
+    "div",
+    { class: "part answer" },
+    el("h2", { tabindex: "-1" }, told.draft ? "Draft" : "Answer"),
+    why,
+    draft,
+    text,
+  );
 }
 
 /** @param {Run} run @param {Told} told */
@@ -62,56 +83,22 @@ function branches(run, told) {
       el("td", null, mark(branch.status)),
       el("td", null, branch.agrees ? "agrees" : "does not agree"),
       el("td", { class: "number" }, money(branch.cost)),
-      el("td", null, branch.answer ? longText(run.id, branch.answer, { label: `Answer of branch ${branch.number}` }) : el("span", { class: "dim" }, "no answer")),
+      el(
+        "td",
+        null,
+        branch.answer ? longText(
+          run.id,
+          branch.answer,
+          { label: `Answer of branch ${branch.number}` },
+        ) : el("span", { class: "dim" }, "no answer"),
+      ),
     );
-  return el("div", { class: "part" }, el("h3", null, "Branches"), table(["branch", "status", "agrees", "cost", "answer"], told.branches.map(row)));
-}
-
-const NUMBERS = new Set(["calls", "tokens", "cost", "from the cache"]);
-
-/** @param {string[]} heads @param {HTMLElement[]} body */
-function table(heads, body) {
-  return el("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": heads.join(", ") }, el("table", null, el("thead", null, el("tr", null, heads.map((head) => el("th", { scope: "col", class: NUMBERS.has(head) ? "number" : null }, head)))), el("tbody", null, body)));
-}
-
-/** @param {Told} told */
-function spent(told) {
-  const row = (/** @type {Told} */ line) =>
-    el(
-      "tr",
-      null,
-      el("td", null, line.role),
-      el("td", null, line.model),
-      el("td", { class: "number" }, grouped(line.usage.calls)),
-      el("td", { class: "number" }, tokens(line.usage)),
-      el("td", { class: "number" }, money(line.cost)),
-      el("td", { class: "number" }, line.reused ? `${count(line.reused, "reply", "replies")}, ${money(line.reused_cost)}` : "–"),
-    );
-  const total = (told.usage.read ?? 0) + (told.usage.written ?? 0);
-  const seconds = told.seconds ?? (told.going ? now() : told.last) - told.started;
-  const set = told.settings ?? {};
-  const limits = [
-    limit("dollars", told.cost, set.usd, money),
-    limit("tokens", told.usage.read === null ? null : total, set.tokens, short),
-    limit("sub-calls", told.sub_calls, set.calls, grouped),
-    limit("seconds", seconds, set.seconds, duration),
-    limit("turns", told.turns, set.max_turns, grouped),
-  ].filter(Boolean);
   return el(
     "div",
     { class: "part" },
-    el("h3", null, "Spent, and left"),
-    told.ledger.length ? table(["role", "model", "calls", "tokens", "cost", "from the cache"], told.ledger.map(row)) : el("p", { class: "dim" }, "Nothing has been paid for yet."),
-    limits.length ? el("dl", { class: "limits" }, limits) : null,
+    el("h3", null, "Branches"),
+    table(["branch", "status", "agrees", "cost", "answer"], told.branches.map(row)),
   );
-}
-
-/** @param {string} name @param {number | null} used @param {number | undefined} most @param {(n: number) => string} show */
-function limit(name, used, most, show) {
-  if (most === undefined || most === null) return null;
-  const meter = used === null ? null : el("meter", { min: "0", max: String(most), value: String(Math.min(used, most)), high: String(most * 0.8), optimum: "0", "aria-label": `${name} spent` });
-  const left = used === null ? "what is left is not known" : `${show(Math.max(0, most - used))} left`;
-  return [el("dt", null, name), el("dd", null, meter, el("span", null, `${used === null ? "?" : show(used)} of ${show(most)}, ${left}`))];
 }
 
 /** @param {Run} run @param {Told} told */
@@ -127,7 +114,17 @@ function refused(run, told) {
       el("span", null, each.why),
     );
   const more = told.refused.length - shown.length;
-  return el("div", { class: "part refused" }, el("h3", null, "Refused, and why"), el("ul", { class: "steps" }, shown.map(item), more ? el("li", { class: "dim" }, `and ${grouped(more)} more`) : null));
+  return el(
+    "div",
+    { class: "part refused" },
+    el("h3", null, "Refused, and why"),
+    el(
+      "ul",
+      { class: "steps" },
+      shown.map(item),
+      more ? el("li", { class: "dim" }, `and ${grouped(more)} more`) : null,
+    ),
+  );
 }
 
 /** @param {Run} run */
@@ -143,11 +140,36 @@ function reading(run) {
 /** @param {Run} run @param {Told} map */
 function shares(run, map) {
   const { coverage } = map;
-  if (coverage.share === null) return el("p", { class: "dim" }, coverage.why || "It is not made of text, so no shares of it are known.", " ", map.parts.length ? el("a", { href: toRun(run.id, "map") }, "map of the input") : null);
+  if (coverage.share === null) return el(
+    "p",
+    { class: "dim" },
+    coverage.why || "It is not made of text, so no shares of it are known.",
+    " ",
+    map.parts.length ? el("a", { href: toRun(run.id, "map") }, "map of the input") : null,
+  );
   const over = coverage.unplaced || coverage.unknown ? "at least " : "";
   return [
-    el("div", { class: "share" }, el("meter", { min: "0", max: "1", value: String(coverage.share), "aria-label": "share of the input that models read" }), el("b", null, `${over}${percent(coverage.share)}`), el("span", { class: "dim" }, `of ${grouped(coverage.size)} ${coverage.unit ?? "characters"}`), el("a", { href: toRun(run.id, "map") }, "map of the input")),
-    el("p", { class: "dim" }, `printed ${percent(coverage.by_prints)}, given to sub-calls ${percent(coverage.by_sub_calls)}, read by children ${percent(coverage.by_children)}. What code searched by itself is not known.`),
+    el(
+      "div",
+      { class: "share" },
+      el(
+        "meter",
+        {
+          min: "0",
+          max: "1",
+          value: String(coverage.share),
+          "aria-label": "share of the input that models read",
+        },
+      ),
+      el("b", null, `${over}${percent(coverage.share)}`),
+      el("span", { class: "dim" }, `of ${grouped(coverage.size)} ${coverage.unit ?? "characters"}`),
+      el("a", { href: toRun(run.id, "map") }, "map of the input"),
+    ),
+    el(
+      "p",
+      { class: "dim" },
+      `printed ${percent(coverage.by_prints)}, given to sub-calls ${percent(coverage.by_sub_calls)}, read by children ${percent(coverage.by_children)}. What code searched by itself is not known.`,
+    ),
   ];
 }
 
@@ -178,7 +200,12 @@ function asked(run, told) {
     el("h3", null, "Question"),
     told.query ? longText(run.id, told.query, { label: "The question" }) : null,
     told.context
-      ? el("details", null, el("summary", null, "The input, as the model was told of it"), longText(run.id, told.context, { label: "The description of the input" }))
+      ? el(
+        "details",
+        null,
+        el("summary", null, "The input, as the model was told of it"),
+        longText(run.id, told.context, { label: "The description of the input" }),
+      )
       : null,
     told.sources?.length ? el("p", { class: "dim" }, `from ${told.sources.join(", ")}`) : null,
   );
@@ -194,5 +221,14 @@ function facts(told) {
     ["profile", told.profile],
     ...Object.entries(told.settings ?? {}),
   ];
-  return el("details", { class: "part" }, el("summary", null, "Settings"), el("dl", { class: "pairs" }, pairs.map(([name, value]) => [el("dt", null, String(name)), el("dd", null, String(value))])));
+  return el(
+    "details",
+    { class: "part" },
+    el("summary", null, "Settings"),
+    el(
+      "dl",
+      { class: "pairs" },
+      pairs.map(([name, value]) => [el("dt", null, String(name)), el("dd", null, String(value))]),
+    ),
+  );
 }

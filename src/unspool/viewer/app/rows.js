@@ -16,7 +16,11 @@ const SPARE = 8; // rows that are made above and below what is in sight
  */
 export function rows(look) {
   const space = el("div", { class: "space", role: "presentation" });
-  const box = el("div", { class: `rows ${look.class ?? ""}`, role: look.role ?? "list", "aria-label": look.label, tabindex: "0" }, space);
+  const box = el(
+    "div",
+    { class: `rows ${look.class ?? ""}`, role: look.role ?? "list", "aria-label": look.label, tabindex: "0" },
+    space,
+  );
   /** @type {readonly T[]} */
   let items = [];
   /** @type {Map<string, { item: T, place: number, element: HTMLElement }>} */

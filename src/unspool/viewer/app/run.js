@@ -64,14 +64,17 @@ export function openRun(id) {
     }
     busy = true;
     try {
-      take(await ask(`runs/${path(id)}`));
+      const [told, first] = [ask(`runs/${path(id)}`), ask(`runs/${path(id)}/calls?since=${since}`)];
+      first.catch(() => {}); // told below, if the first question has an answer
+      take(await told);
       tell();
-      for (let more = true; more && !closed; ) {
-        const page = await ask(`runs/${path(id)}/calls?since=${since}`);
+      for (let next = first, more = true; more && !closed; ) {
+        const page = await next;
         more = page.more;
         takeCalls(page);
         run.whole = !more;
         tell();
+        if (more) next = ask(`runs/${path(id)}/calls?since=${since}`);
       }
       run.error = null;
     } catch (error) {

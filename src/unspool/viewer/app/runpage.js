@@ -24,7 +24,16 @@ export function runPage(id) {
   const head = el("header", { class: "run-head" });
   const tabs = el("nav", { class: "tabs", "aria-label": "Parts of the run" });
   const detail = el("main", { id: "detail", tabindex: "-1" });
-  const side = el("nav", { class: "side", "aria-label": "Nodes and turns" }, el("div", { class: "heads", "aria-hidden": "true" }, ["tokens", "cost", "time"].map((name) => el("span", { class: name }, name))), tree.box);
+  const side = el(
+    "nav",
+    { class: "side", "aria-label": "Nodes and turns" },
+    el(
+      "div",
+      { class: "heads", "aria-hidden": "true" },
+      ["tokens", "cost", "time"].map((name) => el("span", { class: name }, name)),
+    ),
+    tree.box,
+  );
   const box = el("div", { class: "run-page" }, head, tabs, side, detail);
   /** @type {Place} */
   let place = { page: "" };
@@ -66,7 +75,14 @@ export function runPage(id) {
     const { told } = run;
     if (!told) return run.error ? fill(head, trouble(run.error)) : undefined;
     const seconds = told.seconds ?? (told.going ? now() : told.last) - told.started;
-    const facts = [duration(seconds), money(told.cost), tokens(told.usage), count(told.turns, "turn"), count(told.sub_calls, "sub-call"), told.failed_calls ? `${told.failed_calls} failed` : ""].filter(Boolean);
+    const facts = [
+      duration(seconds),
+      money(told.cost),
+      tokens(told.usage),
+      count(told.turns, "turn"),
+      count(told.sub_calls, "sub-call"),
+      told.failed_calls ? `${told.failed_calls} failed` : "",
+    ].filter(Boolean);
     fill(
       head,
       el("h1", { title: told.query?.text ?? id }, told.query?.text ?? id),
@@ -85,7 +101,11 @@ export function runPage(id) {
   }
 
   function drawTabs() {
-    const tab = (/** @type {string} */ name, /** @type {string} */ href, /** @type {boolean} */ on) => el("a", { href, "aria-current": on ? "page" : null }, name);
+    const tab = (/** @type {string} */ name, /** @type {string} */ href, /** @type {boolean} */ on) => el(
+      "a",
+      { href, "aria-current": on ? "page" : null },
+      name,
+    );
     const inTree = place.page === "node" || place.page === "turn";
     const last = run.told?.nodes[0]?.turns.at(-1);
     fill(
@@ -96,7 +116,16 @@ export function runPage(id) {
       tab("Timeline", toRun(id, "timeline"), place.page === "timeline"),
       tab("Input", toRun(id, "map"), place.page === "map"),
       run.told?.going
-        ? el("button", { type: "button", class: "follow", "aria-pressed": String(follows), on: { click: () => ((follows = !follows), drawTabs(), follow()) } }, "Follow")
+        ? el(
+          "button",
+          {
+            type: "button",
+            class: "follow",
+            "aria-pressed": String(follows),
+            on: { click: () => ((follows = !follows), drawTabs(), follow()) },
+          },
+          "Follow",
+        )
         : null,
     );
     side.classList.toggle("asked", inTree);
@@ -139,11 +168,28 @@ const narrow = matchMedia("(max-width: 899px)");
 /** @param {Run} run @param {string} node @param {number} number */
 function turnPage(run, node, number) {
   const ways = el("p", { class: "tools" });
-  const box = el("div", null, el("h2", { tabindex: "-1" }, `${turnName(number)[0].toUpperCase()}${turnName(number).slice(1)}`, el("small", null, el("a", { href: toNode(run.id, node) }, `node ${node}`))), ways, turnBox(run, node, number));
+  const box = el(
+    "div",
+    null,
+    el(
+      "h2",
+      { tabindex: "-1" },
+      `${turnName(number)[0].toUpperCase()}${turnName(number).slice(1)}`,
+      el("small", null, el("a", { href: toNode(run.id, node) }, `node ${node}`)),
+    ),
+    ways,
+    turnBox(run, node, number),
+  );
   const show = () => {
     const turns = run.nodes.get(node)?.turns ?? [];
     const at = turns.findIndex((/** @type {any} */ turn) => turn.number === number);
-    const way = (/** @type {string} */ word, /** @type {number} */ to) => (turns[to] && at >= 0 ? el("a", { href: toTurn(run.id, node, turns[to].number), "data-step": word }, word) : el("span", { class: "dim" }, word));
+    const way = (/** @type {string} */ word, /** @type {number} */ to) => (
+      turns[to] && at >= 0 ? el(
+        "a",
+        { href: toTurn(run.id, node, turns[to].number), "data-step": word },
+        word,
+      ) : el("span", { class: "dim" }, word)
+    );
     fill(ways, way("previous turn", at - 1), way("next turn", at + 1));
   };
   show();

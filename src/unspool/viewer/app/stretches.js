@@ -9,7 +9,7 @@ export function readersOf(told) {
 }
 
 /** Prints, sub-calls of the node itself, or a child's. @param {Reader} reader @param {string} root */
-export function bandOf(reader, root) {
+function bandOf(reader, root) {
   if (reader.node !== root) return 2;
   return reader.kind === "sub-call" ? 1 : 0;
 }

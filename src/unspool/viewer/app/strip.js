@@ -21,7 +21,19 @@ export function strip(parts, stretches, go) {
   const lines = parts.length > 1 ? 1 : Math.max(1, Math.min(ROWS, Math.ceil(only.size / 400)));
   /** @typedef {{ part: Part, from: number, to: number, key: string }} Line */
   /** @type {Line[]} */
-  const all = parts.flatMap((part) => Array.from({ length: lines }, (_, at) => ({ part, from: Math.floor((part.size * at) / lines), to: Math.floor((part.size * (at + 1)) / lines), key: `${part.number}-${at}` })));
+  const all = parts.flatMap(
+    (part) => Array.from(
+      { length: lines },
+      (_, at) => (
+        {
+          part,
+          from: Math.floor((part.size * at) / lines),
+          to: Math.floor((part.size * (at + 1)) / lines),
+          key: `${part.number}-${at}`,
+        }
+      ),
+    ),
+  );
   /** @type {{ part: number, start: number, end: number } | null} */
   let marked = null;
 
@@ -31,9 +43,27 @@ export function strip(parts, stretches, go) {
     class: "strips",
     key: (/** @type {Line} */ line) => line.key,
     row: (line) => {
-      const canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { role: "img", "aria-label": said(line, stretches[line.part.number]), on: { click: (/** @type {MouseEvent} */ event) => clicked(event, line) } }));
+      const canvas = /** @type {HTMLCanvasElement} */ (
+        el(
+          "canvas",
+          {
+            role: "img",
+            "aria-label": said(line, stretches[line.part.number]),
+            on: { click: (/** @type {MouseEvent} */ event) => clicked(event, line) },
+          },
+        )
+      );
       requestAnimationFrame(() => draw(canvas, line, stretches[line.part.number], marked));
-      return el("div", { class: "strip" }, el("span", { class: "label" }, parts.length > 1 ? line.part.name ?? String(line.part.number) : grouped(line.from)), canvas);
+      return el(
+        "div",
+        { class: "strip" },
+        el(
+          "span",
+          { class: "label" },
+          parts.length > 1 ? line.part.name ?? String(line.part.number) : grouped(line.from),
+        ),
+        canvas,
+      );
     },
   });
 

@@ -3,6 +3,7 @@
 
 import { el, fill } from "./el.js";
 import { duration, now } from "./format.js";
+import { colours, legend } from "./ink.js";
 import { lanes } from "./lanes.js";
 import { toCall, toRun, toTurn } from "./route.js";
 
@@ -15,16 +16,39 @@ const MOST_ZOOM = 400;
 
 /** @param {Run} run */
 export function timelinePage(run) {
-  const canvas = /** @type {HTMLCanvasElement} */ (el("canvas", { role: "img", "aria-label": "Turns, cells and sub-calls over time" }));
+  const canvas = /** @type {HTMLCanvasElement} */ (
+    el("canvas", { role: "img", "aria-label": "Turns, cells and sub-calls over time" })
+  );
   const space = el("div", { class: "timeline-space" }, canvas);
-  const scroller = el("div", { class: "timeline", tabindex: "0", role: "group", "aria-label": "Timeline: left and right go from bar to bar, Enter opens one, plus and minus change the scale" }, space);
+  const scroller = el(
+    "div",
+    {
+      class: "timeline",
+      tabindex: "0",
+      role: "group",
+      "aria-label": "Timeline: left and right go from bar to bar, Enter opens one, plus and minus change the scale",
+    },
+    space,
+  );
   const told = el("p", { class: "timeline-told", role: "status" }, "Point at a bar, or use the arrow keys.");
-  const zoomed = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {number} */ by) => el("button", { type: "button", "aria-label": label, on: { click: () => zoom(by) } }, sign);
+  const zoomed = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {number} */ by) => el(
+    "button",
+    { type: "button", "aria-label": label, on: { click: () => zoom(by) } },
+    sign,
+  );
   const box = el(
     "section",
     { class: "fills", "aria-label": "Timeline" },
     el("h2", { tabindex: "-1" }, "Timeline"),
-    el("div", { class: "tools" }, zoomed("+", "larger scale", 2), zoomed("−", "smaller scale", 0.5), el("button", { type: "button", on: { click: () => zoom(0) } }, "all"), el("a", { href: toRun(run.id, "calls") }, "the sub-calls as a list"), legend()),
+    el(
+      "div",
+      { class: "tools" },
+      zoomed("+", "larger scale", 2),
+      zoomed("−", "smaller scale", 0.5),
+      el("button", { type: "button", on: { click: () => zoom(0) } }, "all"),
+      el("a", { href: toRun(run.id, "calls") }, "the sub-calls as a list"),
+      legend(),
+    ),
     scroller,
     told,
   );
@@ -138,7 +162,12 @@ export function timelinePage(run) {
     pen.fillRect(0, 0, gutter() - 4, high);
     pen.fillStyle = look.dim;
     for (let at = firstLane(); at < lines.length && tops[at] - scroller.scrollTop < high; at++) {
-      if (lines[at].label) pen.fillText(lines[at].label.slice(-12), 4 + Math.min(4, lines[at].depth) * 6, tops[at] - scroller.scrollTop + 15, gutter() - 12);
+      if (lines[at].label) pen.fillText(
+        lines[at].label.slice(-12),
+        4 + Math.min(4, lines[at].depth) * 6,
+        tops[at] - scroller.scrollTop + 15,
+        gutter() - 12,
+      );
     }
   }
 
@@ -154,7 +183,12 @@ export function timelinePage(run) {
   /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} left @param {number} wide @param {number} high */
   function ticks(pen, look, left, wide, high) {
     pen.fillStyle = look.line;
-    for (const at of steps()) if (left + x(from + at) < wide) pen.fillRect(Math.round(left + x(from + at)), AXIS - 2, 1, high);
+    for (const at of steps()) if (left + x(from + at) < wide) pen.fillRect(
+      Math.round(left + x(from + at)),
+      AXIS - 2,
+      1,
+      high,
+    );
   }
 
   /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} left @param {number} wide */
@@ -180,7 +214,15 @@ export function timelinePage(run) {
     chosen = bar;
     if (bar) {
       const state = bar.state === "ok" ? "" : `, ${bar.state}`;
-      fill(told, el("a", { href: address(bar) }, bar.name.slice(0, 140)), el("span", { class: "dim" }, `  ${duration(bar.to - bar.from)}, after ${duration(bar.from - from)}${state}`));
+      fill(
+        told,
+        el("a", { href: address(bar) }, bar.name.slice(0, 140)),
+        el(
+          "span",
+          { class: "dim" },
+          `  ${duration(bar.to - bar.from)}, after ${duration(bar.from - from)}${state}`,
+        ),
+      );
       const lane = lines.findIndex((each) => each.bars.includes(bar));
       if (moves && lane >= 0) {
         if (tops[lane] < scroller.scrollTop + AXIS) scroller.scrollTop = tops[lane] - AXIS;
@@ -193,7 +235,13 @@ export function timelinePage(run) {
   }
 
   /** @param {Bar} bar */
-  const address = (bar) => (bar.place.call === undefined ? toTurn(run.id, bar.place.node ?? "0", bar.place.turn ?? 0) : toCall(run.id, bar.place.call));
+  const address = (bar) => (
+    bar.place.call === undefined ? toTurn(
+      run.id,
+      bar.place.node ?? "0",
+      bar.place.turn ?? 0,
+    ) : toCall(run.id, bar.place.call)
+  );
 
   /** @param {MouseEvent} event @returns {Bar | null} */
   function under(event) {
@@ -201,7 +249,9 @@ export function timelinePage(run) {
     const y = event.clientY - area.top + scroller.scrollTop;
     const at = event.clientX - area.left - gutter() + scroller.scrollLeft;
     const lane = lines.findIndex((each, place) => y >= tops[place] && y < tops[place] + each.height);
-    return lane < 0 ? null : lines[lane].bars.find((bar) => at >= x(bar.from) - 1 && at <= Math.max(x(bar.to), x(bar.from) + 2) + 1) ?? null;
+    return lane < 0 ? null : lines[lane].bars.find(
+      (bar) => at >= x(bar.from) - 1 && at <= Math.max(x(bar.to), x(bar.from) + 2) + 1,
+    ) ?? null;
   }
 
   scroller.addEventListener("scroll", soon, { passive: true });
@@ -229,18 +279,4 @@ export function timelinePage(run) {
   show();
   run.watch(show, box);
   return box;
-}
-
-function colours() {
-  const style = getComputedStyle(document.documentElement);
-  const of = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
-  return {
-    ink: of("ink"), dim: of("dim"), line: of("line"), paper: of("paper"), bad: of("bad"), live: of("live"),
-    model: of("model"), cell: of("cell"), call: of("call"), font: of("sans"),
-  };
-}
-
-function legend() {
-  const item = (/** @type {string} */ kind, /** @type {string} */ word) => el("span", { class: "key" }, el("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), word);
-  return el("span", { class: "keys" }, item("model", "model"), item("cell", "code"), item("call", "sub-call"), item("hollow", "cached"), item("notched", "failed"));
 }

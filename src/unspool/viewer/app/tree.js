@@ -62,7 +62,15 @@ export function treeBox(run) {
   function leafRow(leaf) {
     const { node, turn } = leaf;
     const twisty = leaf.opens
-      ? el("span", { class: "twisty", "aria-hidden": "true", on: { click: (/** @type {Event} */ event) => (event.stopPropagation(), turnTwisty(leaf)) } }, leaf.open ? "▾" : "▸")
+      ? el(
+        "span",
+        {
+          class: "twisty",
+          "aria-hidden": "true",
+          on: { click: (/** @type {Event} */ event) => (event.stopPropagation(), turnTwisty(leaf)) },
+        },
+        leaf.open ? "▾" : "▸",
+      )
       : el("span", { class: "twisty", "aria-hidden": "true" });
     const row = el(
       "div",
@@ -106,7 +114,11 @@ export function treeBox(run) {
       state === "" ? el("span", { class: "dot" }) : dot(state === null && !run.told?.going ? "interrupted" : state),
       el("span", { class: "name" }, turnName(turn.number)),
       el("span", { class: "what" }, turnTold(turn)),
-      el("span", { class: "number time" }, turn.started === null || turn.ended === null ? "" : duration(turn.ended - turn.started)),
+      el(
+        "span",
+        { class: "number time" },
+        turn.started === null || turn.ended === null ? "" : duration(turn.ended - turn.started),
+      ),
     ];
   }
 

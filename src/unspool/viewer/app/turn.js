@@ -61,7 +61,12 @@ function sections(run, turn, replied) {
       key: "thinking",
       sign: turn.thinking,
       make: () =>
-        el("details", { class: "part" }, el("summary", null, "The model's thoughts"), longText(run.id, turn.thinking, { kind: "words dim", label: "The model's thoughts" })),
+        el(
+          "details",
+          { class: "part" },
+          el("summary", null, "The model's thoughts"),
+          longText(run.id, turn.thinking, { kind: "words dim", label: "The model's thoughts" }),
+        ),
     },
     turn.words && { key: "words", sign: turn.words, make: long("The model's words", turn.words, "words") },
     ...turn.cells.flatMap((/** @type {Told} */ cell) => cellSections(run, turn, cell)),
@@ -77,7 +82,12 @@ function sections(run, turn, replied) {
         el(
           "div",
           { class: "part answer" },
-          el("h3", null, turn.node.includes(".") ? "The child's answer" : "The answer", el("small", null, `by ${turn.accepted.via}`)),
+          el(
+            "h3",
+            null,
+            turn.node.includes(".") ? "The child's answer" : "The answer",
+            el("small", null, `by ${turn.accepted.via}`),
+          ),
           longText(run.id, turn.accepted.value, { kind: "final", label: "The answer" }),
         ),
     },
@@ -96,7 +106,12 @@ function cellSections(run, turn, cell) {
         el(
           "div",
           { class: "part code" },
-          el("h3", null, `Code of cell ${cell.number}`, el("small", null, outcome(cell.outcome), cell.seconds === null ? "" : duration(cell.seconds))),
+          el(
+            "h3",
+            null,
+            `Code of cell ${cell.number}`,
+            el("small", null, outcome(cell.outcome), cell.seconds === null ? "" : duration(cell.seconds)),
+          ),
           longText(run.id, cell.code, { kind: "code", label: `Code of cell ${cell.number}`, code: true }),
         ),
     },
@@ -107,15 +122,30 @@ function cellSections(run, turn, cell) {
           make: () =>
             part(
               "Output",
-              cell.output ? longText(run.id, cell.output, { kind: "output", label: `Output of cell ${cell.number}` }) : el("p", { class: "dim" }, "It printed nothing."),
-              cell.omitted ? el("p", { class: "dim" }, `${grouped(cell.omitted)} of ${grouped(cell.printed)} characters were not shown to the model.`) : null,
+              cell.output ? longText(
+                run.id,
+                cell.output,
+                { kind: "output", label: `Output of cell ${cell.number}` },
+              ) : el("p", { class: "dim" }, "It printed nothing."),
+              cell.omitted ? el(
+                "p",
+                { class: "dim" },
+                `${grouped(cell.omitted)} of ${grouped(cell.printed)} characters were not shown to the model.`,
+              ) : null,
             ),
         }
       : null,
     cell.error && {
       key: key("error"),
       sign: cell.error,
-      make: () => part("Error", el("pre", { class: "text error", tabindex: "0" }, cell.error.traceback.trim() || `${cell.error.type}: ${cell.error.message}`)),
+      make: () => part(
+        "Error",
+        el(
+          "pre",
+          { class: "text error", tabindex: "0" },
+          cell.error.traceback.trim() || `${cell.error.type}: ${cell.error.message}`,
+        ),
+      ),
     },
     ...cell.refused.map((/** @type {Told} */ refused, /** @type {number} */ at) => ({
       key: key(`refused-${at}`),
@@ -158,7 +188,11 @@ function cellCalls(run, node, cell) {
       [number((call) => call.state === "cached"), "from the cache"],
       [number((call) => call.state === "going on"), "without a reply yet"],
     ].filter(([many]) => many);
-    fill(title, count(calls.length, "sub-call"), el("small", null, told.map(([many, what]) => `${many} ${what}`).join(", ")));
+    fill(
+      title,
+      count(calls.length, "sub-call"),
+      el("small", null, told.map(([many, what]) => `${many} ${what}`).join(", ")),
+    );
     list.set(calls);
   };
   show();
@@ -170,7 +204,12 @@ function cellCalls(run, node, cell) {
 function childBox(run, id) {
   const head = el("span", { class: "child-head" });
   const body = el("div", { class: "child-body" });
-  const box = el("details", { class: "part child", on: { toggle: () => box.open && open() } }, el("summary", null, head), body);
+  const box = el(
+    "details",
+    { class: "part child", on: { toggle: () => box.open && open() } },
+    el("summary", null, head),
+    body,
+  );
   const open = () => {
     const node = run.nodes.get(id);
     if (!node) return;
@@ -178,14 +217,27 @@ function childBox(run, id) {
       { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node) },
       ...node.turns.map((/** @type {Told} */ turn) => ({
         key: `turn-${turn.number}`,
-        make: () => el("div", { class: "nested" }, el("h3", null, el("a", { href: toTurn(run.id, id, turn.number) }, turnName(turn.number))), turnBox(run, id, turn.number)),
+        make: () => el(
+          "div",
+          { class: "nested" },
+          el("h3", null, el("a", { href: toTurn(run.id, id, turn.number) }, turnName(turn.number))),
+          turnBox(run, id, turn.number),
+        ),
       })),
     ]);
   };
   const show = () => {
     const node = run.nodes.get(id);
     if (!node) return;
-    fill(head, dot(node.status), el("b", null, `Child ${id}`), " ", el("q", null, node.query), el("small", null, money(node.cost)), el("a", { href: toNode(run.id, id) }, "link"));
+    fill(
+      head,
+      dot(node.status),
+      el("b", null, `Child ${id}`),
+      " ",
+      el("q", null, node.query),
+      el("small", null, money(node.cost)),
+      el("a", { href: toNode(run.id, id) }, "link"),
+    );
     if (box.open) open();
   };
   show();

@@ -1,0 +1,80 @@
+"""``unspool view`` as a process: what it says, what it serves, and that it ends cleanly."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .. import stories
+from .conftest import SECONDS, Cli, MakeCli
+
+
+def started(cli: Cli, *more: str) -> tuple[subprocess.Popen[bytes], re.Match[str]]:
+    """The process, and the address that it printed."""
+    process = subprocess.Popen(
+        cli.command("view", "--runs", "kept", *more),
+        cwd=cli.folder,
+        env=cli.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    said = process.stdout.readline().decode()
+    address = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#token=([\w-]{20,})(&/run/\S+)?\n", said)
+    assert address, said
+    return process, address
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_its_address_serves_and_ends(
+    make_cli: MakeCli, tmp_path: Path, stop: signal.Signals
+) -> None:
+    run = stories.with_children(tmp_path / "kept")
+    process, address = started(make_cli(["unused"]), "last")
+    try:
+        assert address[3] == f"&/run/{run.id}"
+        connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=SECONDS)
+        connection.request("GET", "/api/runs", headers={"Authorization": f"Bearer {address[2]}"})
+        assert [each["id"] for each in json.loads(connection.getresponse().read())["runs"]] == [run.id]
+        connection.request("GET", "/api/live", headers={"Authorization": f"Bearer {address[2]}"})
+        stream = connection.getresponse()
+        assert stream.read(6) == b"data: "
+        process.send_signal(stop)  # while somebody listens
+        _, err = process.communicate(timeout=SECONDS)
+        connection.close()
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert address[2].encode() not in err
+    assert err.decode().splitlines() == [f"unspool shows the runs of {Path('kept')}; Ctrl-C stops it"]
+
+
+def test_two_addresses_are_not_the_same(make_cli: MakeCli, tmp_path: Path) -> None:
+    stories.with_children(tmp_path / "kept")
+    cli = make_cli(["unused"])
+    both = [started(cli), started(cli)]
+    for process, _ in both:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+    assert len({address[1] for _, address in both}) == 2
+    assert len({address[2] for _, address in both}) == 2
+
+
+def test_what_is_not_there_is_told_before_anything_is_served(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    done = cli.run(cli.command("view", "nothing", "--runs", "kept"))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"there is no run 'nothing'" in done.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = cli.run(cli.command("view", "--port", port, "--runs", "kept"))
+    assert done.returncode == 2
+    assert b"try another port" in done.stderr
