@@ -168,3 +168,18 @@ def test_doctor_attacks_the_sandbox_and_says_what_held(make_cli: MakeCli) -> Non
     assert done.returncode == (0 if told["sandbox"]["works"] and attacks["held"] else 1), done.stderr
     assert attacks["tier"] == told["sandbox"]["tier"]
     assert sum(line["tried"] for line in attacks["lines"]) > 300
+
+
+def test_doctor_looks_at_other_sandboxes_from_inside(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    done = cli.run(cli.command("doctor", "--sandbox", f"command:{sys.executable} -"))
+    told = " ".join(done.stdout.decode().split())
+    assert done.returncode == 0, done.stderr
+    assert "works (as safe as where it leads)" in told
+    assert "no files: Code does not see the files of this machine." in told
+    assert "no processes: " in told
+    assert "yes environment: " in told
+    for name, code, why in (("command:no-such-program -", 1, "no such program"), ("bad", 2, "command:")):
+        done = cli.run(cli.command("doctor", "--sandbox", name))
+        assert done.returncode == code
+        assert why in (done.stdout + done.stderr).decode()

@@ -155,7 +155,8 @@ class Zygote:
 
 
 ADVICE = (
-    'run in a container and use sandbox="none" there, or, for code you trust, sandbox="none" here; '
+    'put the code into a container, sandbox="command:docker run -i --rm --network none IMAGE python3 -"; '
+    'run in a container and use sandbox="none" there; or, for code you trust, sandbox="none" here; '
     "`unspool doctor` shows what this machine can do"
 )
 _zygotes: dict[tuple[int, Kind], Zygote] = {}

@@ -198,7 +198,10 @@ def _advice_unavailable(reason: str) -> str:
     ways = "run unspool in a Linux container or virtual machine with Linux 5.13 or later"
     if sys.platform != "linux":
         return f"The sandbox needs Linux ({reason}); {ways}."
-    return f"This machine cannot harden: {reason}. Enable it, or {ways}."
+    return (
+        f"This machine cannot harden: {reason}. Enable it, or {ways}; or put the code alone into a "
+        'container: sandbox="command:docker run -i --rm --network none IMAGE python3 -".'
+    )
 
 
 def _advice(found: _Found, protections: tuple[Protection, ...]) -> str:

@@ -134,7 +134,7 @@ class Protection:
     meaning: str  # in words a user understands
 
 
-Tier = Literal["namespaces", "landlock", "none"]
+Tier = Literal["namespaces", "landlock", "none", "other"]  # "other": what it leads to protects, or not
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def shared_sandbox(name: str) -> Sandbox:
     key = (os.getpid(), name)
     with _lock:
         if key not in _shared:
-            _shared[key] = sandbox = _made(name)
+            _shared[key] = sandbox = new_sandbox(name)
             runtime().closers.append(sandbox.close)
         return _shared[key]
 
@@ -40,7 +40,8 @@ def is_name(name: str) -> bool:
     return name in NAMES or name.startswith(_COMMAND)
 
 
-def _made(name: str) -> Sandbox:
+def new_sandbox(name: str) -> Sandbox:
+    """One of its own, for who closes it. Raises :class:`ConfigError` for a name that there is not."""
     if name.startswith(_COMMAND):
         from .command import CommandSandbox
 

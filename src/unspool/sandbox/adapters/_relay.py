@@ -2,8 +2,8 @@
 
 Contract: :func:`send_all` hands what arrives on stdin to ``send``, in a thread, and calls ``close`` at its
 end. :func:`say` writes to stdout. Streams that carry text alone get lines: :data:`COMMAND` starts an
-interpreter there behind base64, :func:`line` and :class:`Lines` are this end of it. An echo of what was sent is
-passed over.
+interpreter there behind base64, :func:`line` and :class:`Lines` are this end of it. An echo of what was sent
+is passed over.
 
 >>> lines = Lines()
 >>> lines.bytes_in("noise\\nOaGVs"), lines.bytes_in("bG8=\\nO"), line(b"hi")
