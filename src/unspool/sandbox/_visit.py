@@ -40,11 +40,9 @@ seen({
 })
 """
 _HARMLESS = {
-    *ENVIRONMENT, "HOME", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV", "_"
+    *ENVIRONMENT, "HOME", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL",
+    "VIRTUAL_ENV", "_",
 }  # fmt: skip
-    *ENVIRONMENT,
-    *["HOME", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV", "_"],
-}
 _ADVICE = (
     "It is as safe as where it leads. This was one look from inside, no attack: what is open is open, "
     "and what looks shut is for whoever set it up to answer for."
