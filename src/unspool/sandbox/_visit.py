@@ -39,6 +39,7 @@ seen({
     'variables': [name for name in names if name in os.environ],
 })
 """
+_HERE = os.path.abspath(__file__)
 _HARMLESS = {
     *ENVIRONMENT, "HOME", "PWD", "SHLVL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL",
     "VIRTUAL_ENV", "_",
@@ -63,7 +64,7 @@ def visit(name: str) -> SandboxReport:
                 return HostReply()
 
             variables = [name for name in os.environ if name not in _HARMLESS]
-            context = ([file.name, os.path.abspath(__file__)], os.getpid(), _started(), variables)
+            context = ([file.name, _HERE], os.getpid(), _started(), variables)
             try:
                 repl = await sandbox.open(ReplSpec(context, tools=("seen",)), on_call)
                 result = await repl.execute(_CELL, seconds=SECONDS)
