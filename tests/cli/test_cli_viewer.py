@@ -14,6 +14,8 @@ import pytest
 
 from .. import stories
 from .conftest import SECONDS, Cli, MakeCli
+from .test_cli_watch import Held, ended
+from .test_cli_watch import going as going  # a fixture
 
 
 def started(cli: Cli, *more: str) -> tuple[subprocess.Popen[bytes], re.Match[str]]:
@@ -55,6 +57,38 @@ def test_it_prints_its_address_serves_and_ends(
     assert process.returncode == 0
     assert address[2].encode() not in err
     assert err.decode().splitlines() == [f"unspool shows the runs of {Path('kept')}; Ctrl-C stops it"]
+
+
+def test_a_run_of_another_process_moves(
+    going: tuple[Cli, Held, subprocess.Popen[bytes]],
+) -> None:
+    cli, held, run = going
+    process, address = started(cli, "last")
+    try:
+        headers = {"Authorization": f"Bearer {address[2]}"}
+        live, asks = (
+            http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=SECONDS) for _ in range(2)
+        )
+        name = str(address[3]).rpartition("/")[2]
+
+        def status() -> str:
+            asks.request("GET", f"/api/runs/{name}", headers=headers)
+            return str(json.loads(asks.getresponse().read())["status"])
+
+        live.request("GET", f"/api/live?run={name}", headers=headers)
+        news = live.getresponse()
+        assert news.readline() == b"data: now\n"
+        assert status() == "running"
+        held.go.set()
+        assert ended(run)[0] == 0
+        while status() != "answered":
+            while not news.readline().startswith(b"data:"):
+                pass
+        live.close()
+        asks.close()
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
 
 
 def test_two_addresses_are_not_the_same(make_cli: MakeCli, tmp_path: Path) -> None:

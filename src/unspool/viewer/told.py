@@ -10,6 +10,7 @@ b'{"said":"\\\\\\\\x1b[2J <b>","cost":null}'
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
@@ -173,6 +174,7 @@ def _refusals(seen: Seen) -> Iterator[Json]:
 
 def _node(seen: Seen, node: Node) -> Json:
     usage, cost = node.spent()
+    asked = Counter(child.cell for child in node.children)
     parent = seen.nodes.get(node.parent) if node.parent else None
     return {
         "id": node.id,
@@ -187,7 +189,7 @@ def _node(seen: Seen, node: Node) -> Json:
         "ended": node.ended,
         "usage": _usage(usage),
         "cost": cost,
-        "turns": [_short_turn(turn) for turn in node.turns],
+        "turns": [_short_turn(turn, asked) for turn in node.turns],
     }
 
 
@@ -205,7 +207,7 @@ def _asked(turn: Turn, child: Node) -> bool:
     return any(cell.number == child.cell for cell in turn.cells)
 
 
-def _short_turn(turn: Turn) -> Json:
+def _short_turn(turn: Turn, asked: Mapping[int, int]) -> Json:
     calls = [call for cell in turn.cells for call in cell.sub_calls]
     return {
         "number": turn.number,
@@ -223,7 +225,7 @@ def _short_turn(turn: Turn) -> Json:
             [cell.number, cell.started, cell.ended, cell.outcome, cell.error.type if cell.error else None]
             for cell in turn.cells
         ],
-        "hints": len(turn.hints),
+        "children": sum(asked.get(cell.number, 0) for cell in turn.cells),
     }
 
 

@@ -1,5 +1,7 @@
 // Which bars stand on which line of the timeline. Pure.
 
+import { gathered } from "./run.js";
+
 /** @typedef {{ kind: string, from: number, to: number, state: string, name: string, place: import("./route.js").Place }} Bar */
 /** @typedef {{ label: string, depth: number, height: number, bars: Bar[] }} Lane */
 /** @typedef {Record<string, any>} Told */
@@ -16,11 +18,7 @@ const CALL = 9;
 export function lanes(run, until) {
   /** @type {Map<string, Told[]>} */
   const calls = new Map();
-  for (const call of run.calls.values()) {
-    const of = calls.get(call.node);
-    if (of) of.push(call);
-    else calls.set(call.node, [call]);
-  }
+  for (const call of run.calls.values()) gathered(calls, call.node, call);
   /** @type {Lane[]} */
   const found = [];
   const add = (/** @type {Told} */ node, /** @type {number} */ depth) => {

@@ -22,10 +22,10 @@ export function mapPage(run) {
   let place = { page: "map" };
   /** @type {((place: Place) => void) | null} */
   let pick = null;
-  let seq = -1;
+  let step = "";
   const show = async () => {
-    if (!run.told || run.told.seq === seq) return;
-    seq = run.told.seq;
+    if (!run.told || run.step === step) return;
+    step = run.step;
     try {
       pick = mapBody(run, body, await run.ask("map"));
       pick(place);

@@ -3,8 +3,9 @@
 import { el, fill, keyed } from "./el.js";
 import { count, money, now, tokens, took, turnName } from "./format.js";
 import { longText } from "./longtext.js";
-import { mark } from "./marks.js";
+import { dot, mark } from "./marks.js";
 import { toNode, toTurn } from "./route.js";
+import { rows } from "./rows.js";
 import { trouble } from "./source.js";
 
 /** @typedef {import("./run.js").Run} Run */
@@ -80,34 +81,34 @@ export function nodePage(run, id) {
       {
         key: "children",
         sign: (run.below.get(id) ?? []).map((child) => [child.id, child.status]),
-        make: () => {
-          const children = run.below.get(id) ?? [];
-          if (!children.length) return el("div");
-          return el(
-            "div",
-            { class: "part" },
-            el("h3", null, count(children.length, "child", "children")),
-            el(
-              "ul",
-              { class: "steps" },
-              children.slice(0, 500).map(
-                (child) => el(
-                  "li",
-                  null,
-                  mark(child.status),
-                  el("a", { href: toNode(run.id, child.id) }, child.id),
-                  el("span", { class: "dim" }, child.query),
-                ),
-              ),
-            ),
-          );
-        },
+        make: () => childList(run, run.below.get(id) ?? []),
       },
     ]);
   };
   show();
   run.watch(show, box);
   return box;
+}
+
+/** @param {Run} run @param {Told[]} children */
+function childList(run, children) {
+  if (!children.length) return el("div");
+  const list = rows({
+    height: 30,
+    label: "Children",
+    key: (/** @type {Told} */ child) => child.id,
+    row: (child) =>
+      el(
+        "div",
+        { class: "child-row" },
+        dot(child.status),
+        el("a", { href: toNode(run.id, child.id) }, child.id),
+        el("span", { class: "what" }, child.query),
+        el("span", { class: "number cost" }, money(child.cost)),
+      ),
+  });
+  list.set(children);
+  return el("div", { class: "part" }, el("h3", null, count(children.length, "child", "children")), list.box);
 }
 
 /** What a turn did, in a few words. @param {Told} turn */
@@ -119,6 +120,7 @@ export function turnTold(turn) {
     !turn.replied ? "no reply yet" : turn.cells.length ? `${count(turn.lines, "line")} of code` : "nothing to run",
     turn.calls ? count(turn.calls, "sub-call") : "",
     turn.failed ? `${turn.failed} failed` : "",
+    turn.children ? count(turn.children, "child", "children") : "",
     turn.cells.some((/** @type {any[]} */ cell) => cell[3] === "submitted") ? "submitted" : "",
     ...errors,
   ];

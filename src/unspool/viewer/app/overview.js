@@ -44,7 +44,7 @@ function sections(run, told) {
       make: () => spent(told),
     },
     told.refused.length > 0 && { key: "refused", sign: told.refused, make: () => refused(run, told) },
-    { key: "read", sign: told.seq, make: () => reading(run) },
+    { key: "read", sign: run.step, make: () => reading(run) },
     { key: "asked", sign: [told.query, told.context], make: () => asked(run, told) },
     { key: "facts", sign: told.settings, make: () => facts(told) },
   ];

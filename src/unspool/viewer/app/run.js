@@ -4,6 +4,7 @@ import { ask, listen, path } from "./source.js";
 
 /** @typedef {Record<string, any>} Told */
 
+const STEP = 3; // seconds
 const PAUSE = 250; // ms between two looks at a run that moves
 
 /** @param {string} id */
@@ -30,6 +31,10 @@ export function openRun(id) {
     below: new Map(),
     /** @type {unknown} */
     error: null,
+    /** How far the run is, in steps that are worth making what takes long anew. */
+    get step() {
+      return run.told?.going ? `${Math.floor(run.told.last / STEP)}` : `end ${run.told?.seq}`;
+    },
     connected: true,
     whole: false, // all sub-calls so far are here
     get calls() {
@@ -95,10 +100,7 @@ export function openRun(id) {
     run.told = told;
     run.nodes = new Map(told.nodes.map((/** @type {Told} */ node) => [node.id, node]));
     run.below = new Map();
-    for (const node of told.nodes) {
-      const parent = node.parent ?? "";
-      run.below.set(parent, [...(run.below.get(parent) ?? []), node]);
-    }
+    for (const node of told.nodes) gathered(run.below, node.parent ?? "", node);
   }
 
   /** @param {Told} page */
@@ -139,6 +141,17 @@ export function openRun(id) {
 }
 
 /** @typedef {ReturnType<typeof openRun>} Run */
+
+/**
+ * Puts one more under a key.
+ * @template K, V
+ * @param {Map<K, V[]>} map @param {K} key @param {V} value
+ */
+export function gathered(map, key, value) {
+  const known = map.get(key);
+  if (known) known.push(value);
+  else map.set(key, [value]);
+}
 
 /** The sub-calls of a cell, in the order of its code. @param {Run} run @param {string} node @param {number} cell */
 export function callsOf(run, node, cell) {

@@ -6,6 +6,7 @@ import { dot } from "./marks.js";
 import { turnTold } from "./node.js";
 import { swap, toNode, toTurn } from "./route.js";
 import { rows } from "./rows.js";
+import { gathered } from "./run.js";
 
 /** @typedef {import("./run.js").Run} Run */
 /** @typedef {import("./run.js").Told} Told */
@@ -43,7 +44,7 @@ export function treeBox(run) {
       if (!open) return;
       const children = run.below.get(node.id) ?? [];
       const byTurn = new Map();
-      for (const child of children) byTurn.set(child.turn, [...(byTurn.get(child.turn) ?? []), child]);
+      for (const child of children) gathered(byTurn, child.turn, child);
       for (const turn of node.turns) {
         const asked = byTurn.get(turn.number) ?? [];
         byTurn.delete(turn.number);

@@ -163,8 +163,20 @@ function cellSections(run, turn, cell) {
       ? { key: key("notes"), sign: [cell.notes, cell.tools], make: () => part("Notes", notes(cell)) }
       : null,
     cell.calls ? { key: key("calls"), make: () => cellCalls(run, turn.node, cell.number) } : null,
-    ...cell.children.map((/** @type {string} */ child) => ({ key: `child-${child}`, make: () => childBox(run, child) })),
+    ...cell.children
+      .slice(0, MOST_CHILDREN)
+      .map((/** @type {string} */ child) => ({ key: `child-${child}`, make: () => childBox(run, child) })),
+    cell.children.length > MOST_CHILDREN
+      ? { key: key("more"), sign: cell.children.length, make: () => moreChildren(cell.children.length) }
+      : null,
   ];
+}
+
+const MOST_CHILDREN = 100; // that open in place
+
+/** @param {number} all */
+function moreChildren(all) {
+  return el("p", { class: "dim" }, `and ${grouped(all - MOST_CHILDREN)} children more: they are in the tree`);
 }
 
 /** @param {Told} cell */
