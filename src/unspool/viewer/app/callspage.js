@@ -1,7 +1,7 @@
 // All sub-calls of a run: to search, to filter, to put in order.
 
 import { callDetail, callRows } from "./callrows.js";
-import { el, fill } from "./el.js";
+import { el, fill, say } from "./el.js";
 import { grouped } from "./format.js";
 import { toTurn } from "./route.js";
 import { trouble } from "./source.js";
@@ -73,7 +73,7 @@ export function callsPage(run) {
     const found = [...run.calls.values()].filter((call) => STATES[state.value](call) && (!wanted || has(call)));
     list.set(found.sort(ORDERS[order.value]));
     const more = run.whole ? "" : ", more are on their way";
-    fill(told, `${grouped(found.length)} of ${grouped(run.calls.size)}${more}`);
+    say(told, `${grouped(found.length)} of ${grouped(run.calls.size)}${more}`);
   };
   show();
   run.watch(show, box);

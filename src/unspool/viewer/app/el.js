@@ -64,6 +64,11 @@ export function keyed(parent, sections) {
   held.set(parent, now);
 }
 
+/** Says something where screen readers listen, if it is news. @param {Element} place @param {string} text */
+export function say(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
 /** Text for a screen reader alone. @param {string} text */
 export function unseen(text) {
   return el("span", { class: "unseen" }, text);

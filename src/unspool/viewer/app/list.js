@@ -1,7 +1,7 @@
 // The runs that are kept, the newest first: to search, to filter, to open, to put side by side.
 
 import { choice, searchField } from "./callspage.js";
-import { el, fill } from "./el.js";
+import { el, fill, say } from "./el.js";
 import { count, grouped, moment, money, now, took } from "./format.js";
 import { mark } from "./marks.js";
 import { toBeside, toRun } from "./route.js";
@@ -59,7 +59,7 @@ export function listPage() {
     const found = runs.filter((run) => (state.value === "all" || run.state === state.value) && (!wanted || has(run)));
     list.set(found);
     const moving = runs.filter((run) => run.state === "running").length;
-    fill(told, `${grouped(found.length)} of ${count(runs.length, "run")}${moving ? `, ${grouped(moving)} going on` : ""}`);
+    say(told, `${grouped(found.length)} of ${count(runs.length, "run")}${moving ? `, ${grouped(moving)} going on` : ""}`);
   }
 
   let busy = false;

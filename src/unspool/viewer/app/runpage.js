@@ -1,7 +1,7 @@
 // A run: its head, its tree, and beside it what was chosen.
 
 import { callPage, callsPage } from "./callspage.js";
-import { el, fill } from "./el.js";
+import { el, fill, say } from "./el.js";
 import { count, duration, money, now, tokens, turnName } from "./format.js";
 import { mapPage } from "./map.js";
 import { mark } from "./marks.js";
@@ -23,6 +23,7 @@ export function runPage(id) {
   const tree = treeBox(run);
   const head = el("header", { class: "run-head" });
   const tabs = el("nav", { class: "tabs", "aria-label": "Parts of the run" });
+  const said = el("p", { class: "unseen", role: "status" });
   const detail = el("main", { id: "detail", tabindex: "-1" });
   const side = el(
     "nav",
@@ -34,7 +35,7 @@ export function runPage(id) {
     ),
     tree.box,
   );
-  const box = el("div", { class: "run-page" }, head, tabs, side, detail);
+  const box = el("div", { class: "run-page" }, head, tabs, side, detail, said);
   /** @type {Place} */
   let place = { page: "" };
   /** @type {((place: Place) => void) | null} */
@@ -88,7 +89,7 @@ export function runPage(id) {
       el("h1", { title: told.query?.text ?? id }, told.query?.text ?? id),
       el(
         "p",
-        { class: "facts", role: "status" },
+        { class: "facts" },
         mark(told.status),
         facts.map((fact) => el("span", null, fact)),
         el("span", { class: "dim" }, told.model),
@@ -97,6 +98,7 @@ export function runPage(id) {
         run.error ? trouble(run.error) : null,
       ),
     );
+    say(said, `the run: ${told.status}, ${count(told.turns, "turn")}`);
     document.title = `${told.query?.text.slice(0, 80) ?? id} · unspool`;
   }
 
