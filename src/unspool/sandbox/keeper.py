@@ -112,20 +112,26 @@ def end_all(group: int) -> None:
     """Kill all processes of the node and wait until they are gone."""
     _signal_node(group, signal.SIGKILL)  # nothing that forks meanwhile gets away
     if os.getpid() != 1:
-        with contextlib.suppress(OSError):
-            os.kill(group, signal.SIGKILL)  # not yet in a group of its own
-        kill_all(group)  # without hardening, processes can leave the group
+        kill_all(group)  # what is not in the group yet, or, without hardening, not any more
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
 
 
 def _signal_node(group: int, number: int) -> None:
+    """The group, as long as one of ours is in it: once all are gone, its number may be a stranger's."""
     with contextlib.suppress(OSError):
         if os.getpid() == 1:
             os.kill(-1, number)
-        elif os.getpgid(group) == group:
+        elif any(_group_of(pid) == group for pid in descendants(os.getpid())):
             os.killpg(group, number)
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:  # it has ended
+        return 0
 
 
 def resident(pids: Collection[int]) -> int:
