@@ -138,7 +138,35 @@ def test_a_hit_is_found_wherever_it_stands() -> None:
     assert len(characters(rows)) <= sum(b - a for a, b in lines) + len(lines)
 
 
-def test_lines_kept_from_a_long_pass_are_found_in_the_last_cells_and_by_probes() -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_kept_from_a_long_pass_are_known_by_their_places(end: str) -> None:
+    lines = [f"{n:07d} said {n * 7919 % 1_000_003} to nobody at all" for n in range(120_000)]
+    data = end.join(lines).encode()
+    context = lazy(data)
+    context._blocks._size = 1 << 20
+    kept = [line for line in context.lines() if line[3:7] == "0007"]
+    assert len(kept) == 12
+    marks = file_marks.FileMarks(HANDED)
+    found, late = marks.find("\n".join(kept), 0.0)  # no time to look for anything
+    assert late < 100
+    assert [data[first:last].decode().strip() for _, _, _, first, last in found] == kept
+
+
+def test_a_loop_that_ends_early_or_keeps_all_is_no_trouble() -> None:
+    text = "".join(f"{n:07d} said {n * 7919 % 1_000_003} to nobody at all\n" for n in range(3_000))
+    context = lazy(text.encode())
+    context._blocks._size = 1 << 16
+    for line in context.lines():
+        if line.startswith("0000777"):
+            break
+    every = list(context.lines())
+    assert len(HANDED.beginnings) < 100
+    found, late = file_marks.FileMarks(HANDED).find(f"What is {line}? And {every[1234]}?", 60.0)
+    assert late == 0
+    assert {text[first:last].strip() for _, _, _, first, last in found} == {line, every[1234]}
+
+
+def test_lines_of_a_file_object_are_found_in_the_last_cells_and_by_probes() -> None:
     text = "".join(f"{n:07d} said {n * 7919 % 1_000_003} to nobody at all\n" for n in range(120_000))
     context = lazy(text.encode())
     context._blocks._size = 1 << 20
@@ -146,7 +174,8 @@ def test_lines_kept_from_a_long_pass_are_found_in_the_last_cells_and_by_probes()
     marks = Marks(context)
     marks.cell_began("kept = [line for line in context.lines() if line[:7] in wanted]")
     wanted = ("0000007", "0060000", "0119990")
-    kept = [line for line in context.lines() if line[:7] in wanted]
+    with context.open() as file:
+        kept = [line.rstrip("\n") for line in file if line[:7] in wanted]
     found, late = file_marks.FileMarks(HANDED).find("\n".join(kept), 60.0)
     assert late == 0
     pieces = [text[first:last] for _, _, _, first, last in found]

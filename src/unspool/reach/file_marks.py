@@ -185,13 +185,13 @@ class FileMarks:
                 found += [self._as_found(home, piece) for piece in sure]
                 todo[:] = [each for each in _left(todo, sure) if self._is_worth(text, each, whole)]
             is_sure = is_sure and not late
-        for home, piece in sorted(unsure, key=lambda each: -each[1][2]):
+        is_sure = is_sure and thread_time() <= self._until and not self._handed.lost
+        for home, piece in sorted(unsure, key=lambda each: -each[1][2]) if is_sure else ():
             at, _, size = piece
             if any(low <= at and at + size <= high for low, high in todo):
                 found.append(self._as_found(home, piece))
                 todo = _left(todo, [piece])
-        todo = [each for each in todo if self._is_worth(text, each, whole)]
-        return todo, is_sure and thread_time() <= self._until and not self._handed.lost
+        return [each for each in todo if self._is_worth(text, each, whole)], is_sure
 
     def _by_line(
         self, text: str, todo: list[Region], found: list[Found], whole: int

@@ -7,14 +7,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from sys import getrefcount
 from typing import TYPE_CHECKING, overload
+
+from .short_lines import LEAST
 
 if TYPE_CHECKING:
     from .text import LazyText
 
 MOST_LINE = 16_000_000  # characters of a line that is given as one str
+MOST_KEPT = 500  # lines of a piece whose places are told; of more, code keeps the text, and not some lines
+_HELD_ONCE = max(map(getrefcount, islice(["".join(("a text", " in a list alone"))], 1)))
 
 
 class Lines(Sequence[str]):
@@ -30,7 +35,7 @@ class Lines(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         lines = self._all(self._begin())
         if self._stop is not None:
-            lines = itertools.islice(lines, max(0, self._stop - self._first))
+            lines = islice(lines, max(0, self._stop - self._first))
         return lines
 
     def _begin(self) -> int | None:
@@ -57,11 +62,33 @@ class Lines(Sequence[str]):
                 continue
             rest.append(lines[0])
             yield "".join(rest).removesuffix("\r")
-            for line in lines[1:-1]:
-                yield line.removesuffix("\r")
-            rest, held = [lines[-1]], len(lines[-1])
+            rest, held, sizes = [lines[-1]], len(lines[-1]), list[int]()
+            if "\r" in piece:
+                sizes = list(map(len, lines))
+                lines = [line.removesuffix("\r") for line in lines]
+            try:
+                yield from islice(lines, 1, len(lines) - 1)
+            finally:
+                self._tell_kept(place, lines, sizes)
         if any(rest):
             yield "".join(rest).removesuffix("\r")
+
+    def _tell_kept(self, place: int, lines: list[str], sizes: list[int]) -> None:
+        """Which lines of a piece somebody still holds, now that the next ones are wanted: they may be shown
+        later, and only another pass over the file could then tell where they stand. The last one is the
+        variable of a loop. CPython counts who holds them; where nothing counts, they are looked for."""
+        end = len(lines) - 2
+        if self._text.number is None or max(map(getrefcount, islice(lines, 1, end)), default=0) <= _HELD_ONCE:
+            return
+        counts = enumerate(map(getrefcount, islice(lines, 1, end)), 1)
+        kept = [n for n, count in counts if count > _HELD_ONCE and len(lines[n]) >= LEAST]
+        if len(kept) > MOST_KEPT:
+            return
+        at = done = 0
+        for number in kept:
+            at += sum(sizes[done:number] or map(len, lines[done:number])) + number - done
+            done = number
+            self._text._passed(place + at, place + at + len(lines[number]), lines[number])
 
     def __len__(self) -> int:
         last = self._text.line_count + 1
