@@ -10,7 +10,7 @@ import typer
 
 from .ask import named
 from .exits import errors_as_exits
-from .options import Cache, MaxDepth, Models, Quiet, RunsFolder, StrategyOption, SubModels
+from .options import Cache, MaxDepth, Models, Quiet, RunsFolder, SandboxOption, StrategyOption, SubModels
 from .terminal import Output, safe
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def serve(
     ] = 20,
     max_depth: MaxDepth = 1,
     strategy: StrategyOption = "rlm",
+    sandbox: SandboxOption = "process",
     cache: Cache = False,
     runs: RunsFolder = None,
     no_journal: Annotated[
@@ -116,6 +117,7 @@ def serve(
             max_turns=max_turns,
             max_depth=max_depth,
             budget=Budget(usd=usd, tokens=tokens),
+            sandbox=sandbox,
             cache=cache,
             runs=not no_journal and (runs or True),
             strategy=how,
