@@ -14,6 +14,7 @@ import pytest
 
 from .. import stories
 from .conftest import SECONDS, Cli, MakeCli
+from .test_cli_live import on_terminal
 from .test_cli_watch import Held, ended
 from .test_cli_watch import going as going  # a fixture
 
@@ -112,3 +113,23 @@ def test_what_is_not_there_is_told_before_anything_is_served(make_cli: MakeCli) 
         done = cli.run(cli.command("view", "--port", port, "--runs", "kept"))
     assert done.returncode == 2
     assert b"try another port" in done.stderr
+
+
+def test_a_browser_is_opened_by_a_file_that_only_the_user_can_read(make_cli: MakeCli, tmp_path: Path) -> None:
+    stories.with_children(tmp_path / "kept")
+    cli = make_cli(["unused"])
+    browser = tmp_path / "browser"
+    browser.write_text(
+        '#!/bin/sh\nfile=${1#file://}\nstat -c %a "$(dirname "$file")" >seen\n'
+        'echo "$1" >>seen\ncat "$file" >>seen\nkill -INT "$PPID"\n'
+    )
+    browser.chmod(0o755)
+    code, sent = on_terminal(cli, cli.command("view", "--runs", "kept"), columns=80, BROWSER=f"{browser} %s")
+    seen = (tmp_path / "seen").read_text().splitlines()
+    address = re.search(r"http://127\.0\.0\.1:\d+/#token=[\w-]+", sent)
+    assert address is not None
+    assert code == 0
+    assert seen[0] == "700"
+    assert "token" not in seen[1]
+    assert f'url={address[0]}"' in seen[2]
+    assert not Path(seen[1].removeprefix("file://")).exists()

@@ -346,3 +346,18 @@ def until_data(news: object) -> None:
         if said.startswith(b"data:"):
             return
     raise AssertionError("the stream has ended")
+
+
+def test_a_session_is_told_as_code_without_a_model(make_up: Callable[[Path], Up], tmp_path: Path) -> None:
+    from unspool import RLM
+    from unspool.testing import ScriptedModel
+
+    with RLM(ScriptedModel([]), runs=tmp_path).session("some text") as session:
+        session.execute("print(len(context))")
+    up = make_up(tmp_path)
+    (run,) = up.ask("/api/runs").json["runs"]
+    told = up.ask(f"/api/runs/{run['id']}").json
+    turns = told["nodes"][0]["turns"]
+    assert [(turn["replied"], turn["lines"]) for turn in turns] == [(True, 1)]
+    cell = up.ask(f"/api/runs/{run['id']}/turns/0/{turns[0]['number']}").json["cells"][0]
+    assert cell["output"] == {"text": "9\n"}

@@ -8,8 +8,8 @@ in no list of processes.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +46,8 @@ def view(
     with errors_as_exits():
         import asyncio
         import secrets
+        import tempfile
+        from urllib.parse import quote
 
         from ..journal import Journal
         from ..server.process import listen, serve
@@ -59,50 +61,41 @@ def view(
         bound = listen(ServerSettings(port=port))
         port = bound.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        address = f"http://127.0.0.1:{port}/#token={token}" + (f"&/run/{name}" if name else "")
-        with _opened(address, wanted=not no_browser and is_terminal(sys.stdout)) as opens:
+        address = f"http://127.0.0.1:{port}/#token={token}" + (f"&/run/{quote(name)}" if name else "")
 
-            def ready() -> None:
-                Output(sys.stdout).line(address)
-                Output(sys.stderr).line(f"unspool shows the runs of {journal.folder}; Ctrl-C stops it")
-                opens()
+        def ready() -> None:
+            Output(sys.stdout).line(address)
+            Output(sys.stderr).line(f"unspool shows the runs of {journal.folder}; Ctrl-C stops it")
 
-            async def until_stopped() -> None:
-                viewer = Viewer(journal, token, port, complain)
-                async with asyncio.TaskGroup() as tasks:
-                    if name is not None:  # while the browser starts
-                        tasks.create_task(viewer.warm(name))
-                    await serve(viewer, bound, ready)
+        async def until_stopped(folder: Path) -> None:
+            viewer = Viewer(journal, token, port, complain)
+            async with asyncio.TaskGroup() as tasks:
+                if not no_browser and is_terminal(sys.stdout) and _has_browser():
+                    tasks.create_task(asyncio.to_thread(_open, address, folder / "open.html"))
+                if name is not None:  # while the browser starts
+                    tasks.create_task(viewer.warm(name))
+                await serve(viewer, bound, ready)
 
-            asyncio.run(until_stopped())
-
-
-@contextlib.contextmanager
-def _opened(address: str, *, wanted: bool) -> Iterator[_Opens]:
-    """What opens a browser, which has its file for as long as this goes on."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="unspool-view-") as folder:
-        yield _Opens(Path(folder) / "open.html", address, wanted)
+        with tempfile.TemporaryDirectory(prefix="unspool-view-") as folder:
+            asyncio.run(until_stopped(Path(folder)))
 
 
-class _Opens:
-    def __init__(self, file: Path, address: str, wanted: bool) -> None:
-        self._file = file
-        self._address = address
-        self._wanted = wanted
+def _has_browser() -> bool:
+    """Whether one would open in a window of its own, and not in this terminal."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in screens)
 
-    def __call__(self) -> None:
-        if not self._wanted:
-            return
-        import html
-        import webbrowser
 
-        told = html.escape(self._address)
-        self._file.write_text(
-            f'<!DOCTYPE html><meta charset="utf-8"><title>unspool</title>'
-            f'<meta http-equiv="refresh" content="0; url={told}"><a href="{told}">unspool</a>',
-            "utf-8",
-        )
-        with contextlib.suppress(webbrowser.Error):  # there is none: the address is printed
-            webbrowser.open(self._file.as_uri())
+def _open(address: str, file: Path) -> None:
+    """Opens a browser by a file that leads to the address, whose token then is in no list of processes."""
+    import html
+    import webbrowser
+
+    told = html.escape(address)
+    file.write_text(
+        f'<!DOCTYPE html><meta charset="utf-8"><title>unspool</title>'
+        f'<meta http-equiv="refresh" content="0; url={told}"><a href="{told}">unspool</a>',
+        "utf-8",
+    )
+    with contextlib.suppress(webbrowser.Error):  # there is none: the address is printed
+        webbrowser.open(file.as_uri())

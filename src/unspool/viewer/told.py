@@ -214,7 +214,8 @@ def _short_turn(turn: Turn, asked: Mapping[int, int]) -> Json:
         "started": turn.started,
         "ended": turn.ended,
         "seconds": turn.seconds,
-        "replied": turn.text is not None or turn.number == 0,
+        # A first look, and a turn of a session, are code that no model wrote.
+        "replied": turn.text is not None or bool(turn.cells) or turn.number == 0,
         "cost": turn.cost if turn.usage.calls else None,
         "usage": _usage(turn.usage),
         "lines": sum(len(cell.code.strip().splitlines()) for cell in turn.cells),

@@ -44,7 +44,7 @@ function turnBars(node, until) {
   const bars = [];
   for (const turn of node.turns) {
     const place = { page: "turn", node: node.id, turn: turn.number };
-    if (turn.number && turn.started !== null) {
+    if (turn.started !== null && (turn.seconds !== null || !turn.replied)) {
       const cell = turn.cells[0]?.[1] ?? null;
       const to = turn.replied ? Math.min(cell ?? Infinity, turn.started + (turn.seconds ?? 0)) : until;
       bars.push(
