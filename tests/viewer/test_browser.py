@@ -126,6 +126,45 @@ def test_every_place_is_quiet(window: Window, kept: Kept, name: str) -> None:
     assert page.locator("a[href^=javascript]").count() == 0
 
 
+def test_names_and_quotes_of_a_hostile_input_only_show(
+    browser: Any, make_up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    evil = "javascript:alert(1)//</script><img src=x onerror=alert(2)>\x1b]8;;http://evil.example\x07"
+    texts = {
+        evil: f"{evil} is what this part says, and it goes on for a while " * 3,
+        "plain": "nothing " * 40,
+    }
+    code = f"print(context[{evil!r}])\nprint(cite('is what this part says').line)\nsubmit({evil!r})"
+    sub = ScriptedModel(lambda _: evil, name="scripted:<b>sub</b>")
+    engine = RLM(
+        ScriptedModel([stories.py(f"llm_query({evil!r})\n{code}", evil)], name="scripted:<i>x</i>"),
+        sub_model=sub,
+        runs=tmp_path,
+        keep_context=True,
+    )
+    run = engine.run(evil, texts)
+    up = make_up(tmp_path)
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), up.url)
+    page = window.open(f"/run/{run.id}/map/0/0/60")
+    page.locator(".map-detail mark").wait_for()
+    shown = page.locator("#detail").inner_text()
+    assert shown.count("javascript:alert(1)//</script><img src=x onerror=alert(2)>") >= 3
+    assert "\\x1b]8;;http://evil.example\\x07" in shown
+    for place in ("", "calls", "call/1", "node/0/turn/1", "timeline"):
+        window.go(f"/run/{run.id}/{place}")
+        page.locator("#detail h2").first.wait_for()
+        page.locator("#detail", has_text="scripted" if not place else "").wait_for()
+        assert (
+            page.locator("#page img, #page script, #page iframe, #page i, a[href^='javascript']").count() == 0
+        )
+    window.go("/")
+    page.locator(".run", has_text="scripted:<i>x</i>").wait_for()
+    page.wait_for_timeout(200)  # for what would come late
+    assert window.is_quiet()
+    context.close()
+
+
 def test_the_keyboard_goes_everywhere(window: Window, kept: Kept) -> None:
     page = window.open(f"/run/{kept['children']}")
     page.locator(".leaf").nth(3).wait_for()
