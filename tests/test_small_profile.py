@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -173,6 +174,19 @@ JSON_LINES = "".join(f'{{"guard": "{("ann", "bo")[n % 3 > 0]}", "gates": [{n}, 7
 )  # fmt: skip
 def test_lines_that_are_records_are_read_by_field(context: object, code: str, answer: object) -> None:
     assert run_on(context, f"print(1)\n{code}")[0] == answer
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", CSV), ("a.jsonl", JSON_LINES)])
+def test_records_in_a_file_are_rows_as_well(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    answer, look = run_on(
+        path,
+        "print(lines[0])\nsubmit([len(lines), len(A), len(find('guard=bo'))])",
+        query="How many rows of ann?",
+    )
+    assert answer == [60, 20, 40]
+    assert look.startswith("fields: 1 ")
 
 
 def test_rows_are_texts_to_all_that_takes_texts() -> None:

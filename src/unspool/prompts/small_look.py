@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .small_code import PYTHON, classes, definitions, functions, is_code, owners
-from .small_records import field_list
+from .small_records import field_list, records
 from .small_words import (
     AS_IT_IS,
     COMMON_WORDS,
@@ -91,9 +91,16 @@ def look(question: str, data: Sequence[str]) -> None:
 
     A few lines of prose have no groups: they are for ``classify``.
     """
-    if not isinstance(data, list) and len(some := data[: MOST_LINES + 1]) > MOST_LINES:
-        data = some[:-1]
-        print(f"Looked at: the first {MOST_LINES:,} lines. find looks at all of them.")  # noqa: T201
+    if not isinstance(data, list):
+        data = list(data[: MOST_LINES + 1])  # of a file: now it is read
+        if len(data) > MOST_LINES:
+            data = data[:-1]
+            print(f"Looked at: the first {MOST_LINES:,} lines. find looks at all of them.")  # noqa: T201
+        else:
+            rows, names = records(data)
+            if names:
+                data = rows
+                globals().update(lines=rows, columns=names)
     if columns:
         print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
     if is_prose(data):
