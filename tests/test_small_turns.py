@@ -47,6 +47,8 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("Which of the gates was opened most often, 7 or 9?", MANY, "compare"),
         ("How many gates were opened more than twice?", MANY, "count"),
         ("Which guard opened the most gates?", COLUMNS, "field"),
+        ("Which guard opened gate 7?", COLUMNS, "find"),
+        ("Which guard opened gate 7?", f"fields: 1 time, 2 guard\n{FEW}", "row"),
         ("Which gate is the oldest of the most famous?", COLUMNS, "most"),
         ("How many different guards asked for a key?", MANY, "different"),
         ("How many methods has the class Gate?", CODE_LOOK, "code"),

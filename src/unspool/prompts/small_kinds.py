@@ -21,6 +21,7 @@ from .small_look import FREE_TEXT
 
 Kind = Literal[
     "read",
+    "row",
     "find",
     "count",
     "clock",
@@ -123,7 +124,9 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
                 return "clock"
             return "field" if kind == "most" and _by_field(query, look) else kind
     best = _BEST.findall(look)
-    return "read" if best and int(best[-1]) <= FEW else "find"
+    if not best or int(best[-1]) > FEW:
+        return "find"
+    return "row" if _NAMES.search(look) else "read"
 
 
 def _by_field(query: str, look: str) -> bool:

@@ -71,14 +71,31 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
             '# asked: an address to pay from. A says "paid by card from 10.0.7.4:550"\nsubmit("10.0.7.4")',
         ),
         (
-            RECORDS,
-            "Which kind has the record about bringing a friend?",
-            "# asked: a kind. Field 2 has kinds\nnames = field(A, 2)\nprint(names[:3])\nsubmit(names[0])",
-        ),
-        (
             data(("A", 1, DESKS)),
             "At which desk is the tea collected?",
             '# asked: a desk to collect at. A says "collect your tea at desk 19"\nsubmit("19")',
+        ),
+    ),
+    "row": (
+        (
+            RECORDS,
+            "When does the tea room open?",
+            '# asked: a time of opening. A says "it opens at nine"\nsubmit("nine")',
+        ),
+        (
+            RECORDS,
+            "Which label has the text about bringing a friend?",
+            "# asked: a label. Field 1 has labels\nnames = field(A, 1)\nprint(names[:3])\nsubmit(names[0])",
+        ),
+        (
+            RECORDS,
+            "To which room may a friend be brought?",
+            '# asked: a room. A says "Bring a friend to our tea room"\nsubmit("tea room")',
+        ),
+        (
+            RECORDS,
+            "What is the kind of the record that speaks of a friend?",
+            "# asked: a kind. Field 2 has kinds\nnames = field(A, 2)\nprint(names[:3])\nsubmit(names[0])",
         ),
     ),
     "find": (
