@@ -110,6 +110,9 @@ async def test_live_objects_are_the_context_and_not_copies(notebook: Notebook, a
     assert await repl.show("context.n += 1\ntype(context).__name__, context.n") == "('Odd', 42)"
     assert notebook.run("odd.n") == "42"
     assert await (await attached.open("[r['a'] for r in rows]")).show("sum(context)") == "3"
+    several = {"odd": InKernel("odd"), "plain": [1, 2]}
+    repl = Session(await attached.sandbox.open(ReplSpec(several), Host()), Host())
+    assert await repl.show("context['odd'].n, context['plain']") == "(42, [1, 2])"
     assert await (await attached.open("lock")).show("context.locked()") == "False"
 
 
@@ -194,7 +197,7 @@ async def test_other_sandboxes_refuse_live_objects() -> None:
         await JupyterSandbox().open(ReplSpec(InKernel("df")), on_call)
 
 
-def test_a_run_over_a_live_table_with_a_child(notebook: Notebook) -> None:
+def test_a_run_over_a_live_table_with_a_child(notebook: Notebook, tmp_path: Path) -> None:
     notebook.run(
         "import pandas as pd\ndf = pd.DataFrame({'name': ['ann', 'bob'], 'age': [31, 45]})\ndf.attrs['live'] = True"
     )
@@ -212,7 +215,7 @@ def test_a_run_over_a_live_table_with_a_child(notebook: Notebook) -> None:
         )
 
     sandbox = JupyterSandbox(notebook.file)
-    with RLM(ScriptedModel(reply), sandbox=sandbox, max_depth=2, runs=False) as rlm:
+    with RLM(ScriptedModel(reply), sandbox=sandbox, max_depth=2, runs=tmp_path) as rlm:
         run = rlm.run("Who is the oldest?", InKernel("df"))
         assert run.status == "answered", run.reason
         assert run.answer == ["BOB", 76]

@@ -31,6 +31,7 @@ READY_SECONDS = 60.0  # for the REPL, once Python has answered
 _NOISE = 1 << 20  # bytes that may come before Python's own first word
 _SAID = 2_000  # characters of stderr that are kept
 _END = 3.0  # seconds for the command to end by itself, and again for a TERM
+_AT_ONCE = 0.2
 _PROMPT = re.compile(r"^(>>> )+|^(Python \d.*|Type \"help\".*)$", re.MULTILINE)
 
 
@@ -250,13 +251,15 @@ class Line:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdin.close()
-        for number in (None, signal.SIGTERM, signal.SIGKILL):
-            if number is not None:
+        seconds = _END if self._met else _AT_ONCE  # what is no interpreter need not see the end of stdin
+        for number in (signal.SIGTERM, signal.SIGKILL, None):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+                break
+            if number is not None:  # not waited for: the number is still its own
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_END)
-                break
+            seconds = _END
         self._hear(process.stderr.fileno())
         if not self._met:
             self._hear(process.stdout.fileno())

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
 
 from ..contexts.notebook import InKernel
 from ..errors import ConfigError, ContextError, SandboxUnavailable
@@ -54,7 +55,7 @@ class JupyterSandbox:
         self._repls: set[ProcessRepl] = set()
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
-        live = isinstance(spec.context, InKernel)
+        live = _is_live(spec.context)
         if live and not self._file:
             raise ContextError(
                 f"{spec.context!r} is in no kernel: JupyterSandbox(connection_file) says which"
@@ -99,3 +100,9 @@ class _Home:
 
     def forget(self, repl: ProcessRepl) -> None:
         self._sandbox.forget(repl)
+
+
+def _is_live(context: object) -> bool:
+    """Whether it is a live object of a notebook, or has one among its values."""
+    values = context.values() if isinstance(context, Mapping) else (context,)
+    return any(isinstance(value, InKernel) for value in values)
