@@ -333,3 +333,35 @@ def test_sizes_that_a_repl_tells_stay_within_bounds(folder: Path) -> None:
     ground.read(struct.pack("<4q", -2, packed, 1234, 0) + struct.pack("<4q", -2, 0, NO_TEXT, 0), 0)
     assert ground.sizes[packed] == 1234
     assert 0 in ground.no_text
+
+
+@pytest.mark.parametrize("ends", ["\nsubmit(1)", ""])
+def test_more_files_than_can_be_open_at_once(tmp_path: Path, ends: str) -> None:
+    for number in range(150):
+        (tmp_path / f"{number:03}.txt").write_text(
+            f"file {number} says something of its own, {number**2}\n" * 2
+        )
+    code = f"for path in context:\n    print(context[path][:30]){ends}"
+    run, _ = play([py(code), py("submit(1)")], tmp_path)
+    assert (run.status, run.turns) == ("answered", 1 if ends else 2)
+    (cell,) = (c for t in run.trace.turns[:1] for c in t.cells)
+    assert cell.outcome == ("submitted" if ends else "ok")
+    read = sum(bool(part.read) for part in run.coverage.parts)
+    if ends:  # once an answer is accepted no file is opened any more: what was closed meanwhile is not placed
+        assert 50 < read < 150
+        assert run.coverage.unplaced > 0
+    else:
+        assert (read, run.coverage.unplaced) == (150, 0)
+
+
+def test_a_file_that_changes_under_the_run_leaves_its_prints_unplaced(log: Path) -> None:
+    def reply(messages: Sequence[Message]) -> str:
+        turn = sum(m.role == "assistant" for m in messages)
+        if turn == 1:
+            log.write_bytes(DATA[:100])
+        return [py("text = context[9000:9500]"), py("print(text)"), py("submit(1)")][turn]
+
+    bare = replace(get_profile("frontier"), head=0, tail=0)
+    run = RLM(ScriptedModel(reply), profile=bare, runs=False).run("q", log)
+    assert run.status == "answered", run.reason
+    assert (run.coverage.read, run.coverage.unplaced > 400) == (0, True)

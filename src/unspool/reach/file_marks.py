@@ -57,6 +57,7 @@ class FileMarks:
         self._starts = [0, 0]  # where the first pieces of the last texts began in them
         self._until = float("inf")
         self._spaced = True
+        self._blind = False  # a file could not be read again: it has changed, or is not opened any more
         self._blocks: dict[int, Blocks] = {}  # of the parts in which pieces were found
 
     def encoded(self, part: int, text: str) -> bytes:
@@ -73,7 +74,7 @@ class FileMarks:
     ) -> tuple[list[Found], int]:
         """See the module docstring. ``whole``: as :meth:`Places.find` has it; ``spaced``: with the white
         space next to a piece."""
-        self._spaced = spaced
+        self._spaced, self._blind = spaced, False
         self._until = thread_time() + seconds
         found: list[Found] = []
         late = 0
@@ -128,7 +129,11 @@ class FileMarks:
         head = text[at : at + LEAST]
         best: tuple[int, int, Piece] | None = None
         for piece in self._handed.beginnings.get(head, ()):
-            size, last = _agreement(piece, text, at, high)
+            try:
+                size, last = _agreement(piece, text, at, high)
+            except OSError:
+                self._blind = True
+                continue
             if size >= LEAST and (best is None or size > best[0]):
                 best = size, last, piece
         if best is None:
@@ -185,7 +190,7 @@ class FileMarks:
                 found += [self._as_found(home, piece) for piece in sure]
                 todo[:] = [each for each in _left(todo, sure) if self._is_worth(text, each, whole)]
             is_sure = is_sure and not late
-        is_sure = is_sure and thread_time() <= self._until and not self._handed.lost
+        is_sure = is_sure and thread_time() <= self._until and not self._handed.lost and not self._blind
         for home, piece in sorted(unsure, key=lambda each: -each[1][2]) if is_sure else ():
             at, _, size = piece
             if any(low <= at and at + size <= high for low, high in todo):
@@ -241,7 +246,11 @@ class FileMarks:
         """A cell to search in; with ``probes`` one in which none of them stands is left out."""
         home = self._homes.get(key)
         if home is None:
-            home = Home(self._handed.cells[key], key[1])
+            try:
+                home = Home(self._handed.cells[key], key[1])
+            except OSError:
+                self._blind = True
+                return None
             if probes is not None and not any(probe in home.text for probe in probes):
                 return None
             self._homes[key] = home
@@ -280,9 +289,10 @@ def _agreement(piece: Piece, text: str, at: int, high: int) -> tuple[int, int]:
     blocks, first, last = piece
     most = high - at
     data = blocks.octets.read(first, min(last - first, most))
-    if not data.isascii() and len(data) < last - first:
+    there = blocks.decode(data)
+    if len(there) < most and len(data) < last - first:  # more bytes than characters
         data = blocks.octets.read(first, min(last - first, 4 * most))
-    there = blocks.decode(data)[:most]
+        there = blocks.decode(data)[:most]
     size = len(there)
     if not text.startswith(there, at):
         low, top = 0, size - 1

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter, thread_time
 
 from .cite import Citation, Lines, cite, texts_of
-from .file_marks import FileMarks
+from .file_marks import FileMarks, Found
 from .files import Files
 from .handed import HANDED
 from .places import Places
@@ -188,7 +188,7 @@ class Marks:
                 for part, first, last in self._in_parts(start, start + size):
                     yield at + self._starts[part] + first - start, part, first, last
         if self._files is not None:
-            found, _ = self._files.find(text, self._time_left(), spaced=False)
+            found, _ = self._found_in_files(text, self._time_left(), spaced=False)
             for at, size, part, first, last in found[:MOST_RANGES]:
                 if last - first == size:
                     yield at, part, first, last
@@ -221,6 +221,15 @@ class Marks:
         self._spent += thread_time() - begun
         return found
 
+    def _found_in_files(
+        self, text: str, seconds: float, whole: int = 1, *, spaced: bool = True
+    ) -> tuple[list[Found], int]:
+        assert self._files is not None
+        begun = thread_time()
+        found = self._files.find(text, seconds, whole, spaced=spaced)
+        self._spent += thread_time() - begun
+        return found
+
     def _rows(self, item: int, text: str, seconds: float, whole: int = 1) -> list[tuple[int, int, int, int]]:
         rows: list[tuple[int, int, int, int]] = []
         late = 0
@@ -232,9 +241,7 @@ class Marks:
                 for part, first, last in self._in_parts(*with_space(home.home, start, start + size))
             ]
         if self._files is not None:
-            begun = thread_time()
-            found, more = self._files.find(text, seconds, whole)
-            self._spent += thread_time() - begun
+            found, more = self._found_in_files(text, seconds, whole)
             rows += [(item, part, first, last) for _, _, part, first, last in found]
             late = more if home is None else min(late, more)
         if len(rows) > MOST_RANGES:
