@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future, wait
 from typing import Generic, TypeVar
 
+from .errors import ConfigError
+
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
@@ -83,7 +85,15 @@ class Runtime:
         return Job(self.loop, coroutine)
 
     def wait(self, coroutine: Coroutine[object, object, T]) -> T:
-        """Runs it to its end from a plain thread; Ctrl-C cancels it and waits until it is gone."""
+        """Runs it to its end from a plain thread; Ctrl-C cancels it and waits until it is gone.
+
+        Refuses on the loop's own thread, which would wait for what it has to do itself."""
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise ConfigError(
+                "this would wait for ever: on_event is called on the thread of all runs; "
+                "hand what is to be done to a thread of your own"
+            )
         job = self.submit(coroutine)
         try:
             return job.future.result()

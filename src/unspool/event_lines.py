@@ -19,7 +19,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from json.encoder import encode_basestring as _quoted  # the encoder's own, in C
@@ -87,7 +87,10 @@ def encode(event: Event, keep: Keep) -> bytes:
 
 def decode(line: bytes, fetch: Fetch) -> Event | None:
     """The event of a line, ``None`` for a kind that is not known. Raises ``ValueError`` for other lines."""
-    found = json.loads(line.decode("utf-8", "surrogatepass"))
+    try:
+        found = json.loads(line.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError("a line of a journal is a JSON object")
     kind = _KINDS.get(str(found.get("kind")))
@@ -154,7 +157,7 @@ def _plain(value: object, keep: Keep) -> object:
 
 # Reading: what a field's type says decides
 
-_EMPTY: Mapping[object, object] = {int: 0, float: 0.0, bool: False}
+_HIGHEST = 1 << 63  # what an index can hold
 
 
 @cache
@@ -171,29 +174,68 @@ def _reader(hint: object) -> tuple[Callable[[object, Fetch], object], object]:
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         ((read, _),) = (_reader(part) for part in inner if part is not type(None))
-        return read, None
+        return lambda value, fetch: None if value is None else read(value, fetch), None
     if origin is tuple:
         read_item, _ = _reader(inner[0])
-        return lambda value, fetch: tuple(read_item(item, fetch) for item in cast("list[object]", value)), ()
+        return lambda value, fetch: tuple(read_item(i, fetch) for i in _list(value, inner)), ()
     if isinstance(hint, type) and hint in _RECORDS:
-        return lambda value, fetch: _record(hint, cast("dict[str, object]", value), fetch), (
+        return lambda value, fetch: _record(hint, _mapping(value, fetch), fetch), (
             Usage() if hint is Usage else None
         )
     if hint is str or (origin is not None and all(isinstance(part, str) for part in inner)):
         return _text, ""
-    if hint in _EMPTY:
-        return _as_is, _EMPTY[hint]
-    return _as_is, {}  # the settings
+    return _PLAIN.get(hint, (_mapping, {}))
 
 
-def _as_is(value: object, fetch: Fetch) -> object:
+def _list(value: object, inner: Sequence[object]) -> list[object]:
+    """Of as many items as the type has."""
+    if not isinstance(value, list) or (inner[-1] is not Ellipsis and len(value) != len(inner)):
+        raise ValueError(f"{_short(value)} is no list of that size")
     return value
 
 
-def _text(value: object, fetch: Fetch) -> object:
+def _int(value: object, fetch: Fetch) -> object:
+    if type(value) is not int or not -_HIGHEST <= value < _HIGHEST:
+        raise ValueError(f"{_short(value)} is no whole number")
+    return value
+
+
+def _float(value: object, fetch: Fetch) -> object:
+    if not (type(value) in (float, int) and -_HIGHEST <= cast("float", value) < _HIGHEST):
+        raise ValueError(f"{_short(value)} is no number")
+    return value
+
+
+def _bool(value: object, fetch: Fetch) -> object:
+    if type(value) is not bool:
+        raise ValueError(f"{_short(value)} is neither true nor false")
+    return value
+
+
+_PLAIN: Mapping[object, tuple[Callable[[object, Fetch], object], object]] = {
+    int: (_int, 0),
+    float: (_float, 0.0),
+    bool: (_bool, False),
+}
+
+
+def _mapping(value: object, fetch: Fetch) -> dict[str, object]:
+    """A record, the settings or the scores."""
     if not isinstance(value, dict):
-        return value
-    return fetch(str(value[_REFERENCE])).decode("utf-8", "surrogatepass")
+        raise ValueError(f"{_short(value)} is no object")
+    return value
+
+
+def _text(value: object, fetch: Fetch) -> str:
+    if isinstance(value, dict):
+        return fetch(str(value[_REFERENCE])).decode("utf-8", "surrogatepass")
+    if not isinstance(value, str):
+        raise ValueError(f"{_short(value)} is no text")
+    return value
+
+
+def _short(value: object) -> str:
+    return ascii(value)[:60]
 
 
 def _record(kind: type[object], found: Mapping[str, object], fetch: Fetch) -> object:

@@ -115,7 +115,7 @@ class Journal:
 
     def runs(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as entries:
-            return sorted(e.name for e in entries if os.path.exists(os.path.join(e.path, EVENTS_FILE)))
+            return sorted(e.name for e in entries if _is_run(e))
         return []
 
     def close(self, run: str) -> None:
@@ -293,6 +293,11 @@ def _is_whole(path: Path, size: int) -> bool:
         return False
 
 
+def _is_run(entry: os.DirEntry[str]) -> bool:
+    """A folder with events. What no terminal shows, no run is called."""
+    return entry.name.isprintable() and os.path.exists(os.path.join(entry.path, EVENTS_FILE))
+
+
 def _secrets(environment: Mapping[str, str]) -> tuple[bytes, ...]:
     """The values of variables that are named like secrets: they never reach a journal."""
     found = {
@@ -318,6 +323,8 @@ def without_secrets(text: str) -> str:
 
 def whole_lines(path: Path, start: int = 0) -> list[bytes]:
     """The lines of a file, from a byte on, that end in a newline."""
+    if path.exists() and not path.is_file():  # to read a pipe, or a device, would have no end
+        raise JournalError(f"{path} is no file")
     try:
         with open(path, "rb") as file:
             file.seek(start)

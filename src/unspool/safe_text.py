@@ -17,9 +17,10 @@ import re
 # Colours of coloured logs are dropped; every other control shows as what it is.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # can make a line read as another one
+_BREAKS = (0x2028, 0x2029)  # so can what begins a new one on a page, and in many editors
 _VISIBLE = {
     **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"},
-    **{code: f"\\u{code:04x}" for code in _BIDI},
+    **{code: f"\\u{code:04x}" for code in (*_BIDI, *_BREAKS)},
     ord("\r"): "\\r",
 }
 _SURROGATES = re.compile("[\ud800-\udfff]")

@@ -235,3 +235,28 @@ async def test_one_that_nobody_waits_for_any_more_ends_by_itself(tmp_path: Path,
     async with asyncio.timeout(SECONDS):
         while any(list(store.read(run))[-1].kind != "run.ended" for run in store.runs()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("what", ["execute", "close", "run"])
+def test_waiting_on_the_thread_of_all_runs_is_refused(what: str) -> None:
+    """It would wait for itself, and every run of the process with it."""
+    engine, told, made = RLM(echo(), runs=False), list[str](), list[Session]()
+
+    def listen(event: ev.Event) -> None:
+        if isinstance(event, ev.CellStarted) and made:
+            try:
+                if what == "run":
+                    engine.run("How many?", "text")
+                elif what == "close":
+                    made[0].close()
+                else:
+                    made[0].execute("print(1)")
+            except ConfigError as error:
+                told.append(str(error))
+
+    session = engine.session("text", on_event=listen)
+    made.append(session)
+    assert session.execute("print(2)").output == "2\n"
+    assert session.close().status == "cancelled"
+    assert len(told) == 1
+    assert "thread of your own" in told[0]

@@ -12,7 +12,7 @@ import pytest
 
 from unspool.journal import EVENTS_FILE, Journal
 from unspool.viewer.followed import Seen
-from unspool.viewer.told import PAGE, calls_told
+from unspool.viewer.told import PAGE, as_body, calls_told
 
 from .. import stories
 from .conftest import MAILS, TOKEN, Kept, Up, with_map
@@ -116,6 +116,16 @@ def test_a_part_that_is_not_there(up: Up, kept: Kept, path: str, status: int) ->
     reply = up.ask(f"/api/runs/{kept['map']}/{path}")
     assert reply.status == status
     assert reply.json["error"]
+
+
+@pytest.mark.parametrize("what", ["calls/{}", "turns/0/{}"])
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5_000, "1e3", "-1", "%D9%A1", "0x1", "+1", "1_0"])
+def test_a_number_that_is_none(up: Up, kept: Kept, what: str, number: str) -> None:
+    got = up.ask(f"/api/runs/{kept['children']}/{what.format(number)}")
+    assert got.status == 404
+    assert got.json["error"]
+    assert "content-security-policy" in got.headers
+    assert not up.logged
 
 
 def test_only_questions_are_taken(up: Up, kept: Kept) -> None:
@@ -361,3 +371,8 @@ def test_a_session_is_told_as_code_without_a_model(make_up: Callable[[Path], Up]
     assert [(turn["replied"], turn["lines"]) for turn in turns] == [(True, 1)]
     cell = up.ask(f"/api/runs/{run['id']}/turns/0/{turns[0]['number']}").json["cells"][0]
     assert cell["output"] == {"text": "9\n"}
+
+
+def test_figures_that_no_json_has_are_not_known() -> None:
+    told = as_body({"cost": float("nan"), "seconds": [float("inf"), 1.5, -float("inf")]})
+    assert told == b'{"cost":null,"seconds":[null,1.5,null]}'

@@ -100,7 +100,10 @@ def read_samples(folder: Path) -> list[Record]:
             record = read(row.decode())
         except ValueError as error:
             reason = str(error).partition("\n")[0]
-            raise ConfigError(f"{path}, line {number}: no sample of unspool eval ({reason})") from None
+            raise ConfigError(
+                f"{path}, line {number}: no sample of unspool eval ({reason}): take the line away, "
+                "and what it stood for is asked again"
+            ) from None
         records.pop(record.key, None)
         records[record.key] = record
     return list(records.values())

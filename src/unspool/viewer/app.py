@@ -58,9 +58,9 @@ class Viewer:
             "/api/runs": self._list,
             "/api/runs/{run}": lambda r: self._of(r, lambda seen, texts: run_told(seen, texts)),
             "/api/runs/{run}/calls": self._calls,
-            "/api/runs/{run}/calls/{call:int}": lambda r: self._of(r, lambda s, t: _call(r, s, t)),
+            "/api/runs/{run}/calls/{call}": lambda r: self._of(r, lambda s, t: _call(r, s, t)),
             "/api/runs/{run}/nodes/{node}": lambda r: self._of(r, lambda s, t: _node(r, s, t)),
-            "/api/runs/{run}/turns/{node}/{turn:int}": lambda r: self._of(r, lambda s, t: _turn(r, s, t)),
+            "/api/runs/{run}/turns/{node}/{turn}": lambda r: self._of(r, lambda s, t: _turn(r, s, t)),
             "/api/runs/{run}/map": lambda r: self._of(r, lambda seen, _: map_told(seen)),
             "/api/runs/{run}/input": self._input,
             "/api/runs/{run}/text/{name:path}": self._text,
@@ -223,17 +223,24 @@ def _node(request: Request, seen: Seen, texts: Texts) -> Json:
 
 
 def _turn(request: Request, seen: Seen, texts: Texts) -> Json:
-    name, number = request.path_params["node"], request.path_params["turn"]
+    name, number = request.path_params["node"], _numbered(request, "turn")
     if (name, number) not in seen.turns:
         raise Refusal(404, f"the run has no turn {number} of a node {name[:60]!r}")
     return turn_told(seen, texts, seen.nodes[name], seen.turns[name, number])
 
 
 def _call(request: Request, seen: Seen, texts: Texts) -> Json:
-    number = request.path_params["call"]
+    number = _numbered(request, "call")
     if number not in seen.calls:
         raise Refusal(404, f"the run has no sub-call {number}")
     return call_told(texts, seen.calls[number])
+
+
+def _numbered(request: Request, what: str) -> int:
+    text = request.path_params[what]
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise Refusal(404, f"{text[:20]!r} is the number of no {what}")
+    return int(text)
 
 
 def _int(query: Query, name: str) -> int:

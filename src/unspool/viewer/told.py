@@ -10,6 +10,7 @@ b'{"said":"\\\\\\\\x1b[2J <b>","cost":null}'
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -45,11 +46,13 @@ def _safe(value: object) -> object:
             item
             if item is None
             or (kind := type(item)) is int
-            or kind is float
+            or (kind is float and math.isfinite(item))
             or (kind is str and item.isascii() and item.isprintable())
             else _safe(item)
             for item in value
         ]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has none, and no figure that is shown can be that
     return value
 
 
