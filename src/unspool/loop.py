@@ -157,9 +157,11 @@ class NodeLoop:
         if self.profile.look is None:
             self.history = self._first_messages("")
         else:
-            repl = await self._open()
+            repl = await self._open(self.profile.window)
             self.history = self._first_messages(await self._first_look(repl, self.profile.look))
         self.stable = len(self.history) - 1
+        if not getattr(self.scope.sandbox, "proven", False):
+            await self._open()  # what leads to it may be wrong: known before a model is asked
         last = None if self.scope.limits.max_turns > 1 else "the one turn is used"
         while True:
             self.turn = self.api.place.turn = self.turn + 1
@@ -177,11 +179,10 @@ class NodeLoop:
             if self.profile.keep_repeats or not self.repeats or self.pace.next_is_last(self.turn):
                 last = self._remember(reply, shown, hints)
 
-    async def _open(self) -> Repl:
-        """The node's REPL, opened on first use."""
+    async def _open(self, window: int | None = None) -> Repl:
+        """The node's REPL, opened on first use. ``window``: of a look that prints an input for the model."""
         if self.repl is None:
-            window = self.profile.window if self.turn == 0 else None
-            context = "" if self.profile.window and self.turn else self.task.context
+            context = "" if self.profile.window and window is None else self.task.context
             if isinstance(context, TextPart) and not getattr(self.scope.sandbox, "takes_parts", False):
                 context = context.text
             spec = ReplSpec(

@@ -35,6 +35,7 @@ class _OpenNode:
     node: Node
     draft: str | None = None  # where the node's answer came from, if it is one
     turns: dict[int, _OpenTurn] = field(default_factory=dict)
+    replied: float | None = None  # the time of a reply whose first cell waits for the REPL to start
 
 
 class TraceBuilder:
@@ -63,6 +64,7 @@ class TraceBuilder:
             case ev.RunResumed():
                 self.ended = None
                 for open_node in self._nodes.values():
+                    open_node.replied = None
                     if open_node.node.status == "cancelled":  # such a node goes on, too
                         open_node.node = replace(
                             open_node.node, status=None, reason="", ledger=(), ended=None
@@ -99,7 +101,10 @@ class TraceBuilder:
             case ev.TurnStarted():
                 self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn, started=event.time))
             case ev.ModelReplied():
-                turn = self._nodes[event.node].turns[event.turn]
+                open_node = self._nodes[event.node]
+                turn = open_node.turns[event.turn]
+                if not any(each.cells for each in open_node.turns.values()):
+                    open_node.replied = event.time
                 turn.turn = replace(
                     turn.turn,
                     text=event.text,
@@ -146,9 +151,13 @@ class TraceBuilder:
                     del self._nodes[below]
 
     def _cell(self, event: ev.CellStarted | ev.CellEnded) -> None:
-        turn = self._nodes[event.node].turns[event.turn]
+        open_node = self._nodes[event.node]
+        turn = open_node.turns[event.turn]
         cells = turn.cells
         if isinstance(event, ev.CellStarted):
+            if open_node.replied is not None:
+                turn.turn = replace(turn.turn, waited=max(0.0, event.time - open_node.replied))
+                open_node.replied = None
             cells[event.cell] = CellRun(event.cell, event.code, started=event.time)
             return
         turn.turn = replace(turn.turn, ended=event.time)

@@ -212,6 +212,7 @@ class Turn:
     model: str = ""  # that replied
     started: float | None = None
     ended: float | None = None  # its last event
+    waited: float = 0.0  # seconds that its first cell waited until the REPL had started
 
 
 @dataclass(frozen=True, slots=True)

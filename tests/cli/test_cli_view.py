@@ -323,3 +323,21 @@ def test_a_long_reply_shows_its_end_and_is_not_kept_whole() -> None:
 def test_escape_sequences_in_a_reply_never_reach_the_live_region() -> None:
     shown = "\n".join(rows(viewed([started(), TURN, delta("\x1b[2J\x07", fresh=True)]), width=80))
     assert "\x1b" not in shown
+
+
+def test_what_waits_for_the_sandbox_is_not_told_as_the_models() -> None:
+    turn = [
+        ev.TurnStarted(time=101.0, node="0", turn=1),
+        ev.ModelDelta(node="0", turn=1, text="hm", thinking="", fresh=False),
+    ]
+    began = ev.CellStarted(time=105.0, node="0", turn=1, cell=1, code="1")
+    view = reduce(fold, [started(), *turn, replied()], View())
+    assert view.phase == "the sandbox starts"
+    view = reduce(fold, [began, cell_ended(), ev.TurnStarted(node="0", turn=2), replied()], view)
+    assert view.phase == "asking the model"  # it has started: no cell waits for it again
+
+
+def test_a_child_whose_sandbox_starts_is_told_so() -> None:
+    node = ev.NodeStarted(node="0.1", parent="0", depth=1, query="q", context="")
+    view = reduce(fold, [started(), node, ev.TurnStarted(node="0.1", turn=1), replied(node="0.1")], View())
+    assert view.children["0.1"].phase == "the sandbox starts"

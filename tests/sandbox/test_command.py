@@ -389,3 +389,26 @@ def ssh(tmp_path: Path) -> Iterator[str]:
 def test_another_machine_by_ssh(ssh: str) -> None:
     report = conform(lambda: CommandSandbox(ssh))
     assert report.ok, str(report)
+
+
+# ------------------------------------------------------------------------------ before a model is asked
+
+
+@pytest.mark.parametrize("command", ["false", "no-such-program", "cat", f"{PYTHON} -c 'import time'"])
+def test_no_model_is_asked_where_the_command_is_wrong(command: str) -> None:
+    model = ScriptedModel([])
+    run = RLM(model, sandbox=f"command:{command}", runs=False).run("q", "text")
+    assert (run.status, run.turns, run.usage.calls, run.notes) == ("failed", 0, 0, ())
+    assert command.split()[0].strip("'") in run.reason
+    assert "b64decode" not in run.reason
+    assert model.requests == []
+
+
+async def test_once_it_has_led_to_python_the_model_is_not_kept_waiting() -> None:
+    sandbox = CommandSandbox([sys.executable, "-"], start_seconds=30.0)
+    try:
+        assert not sandbox.proven
+        await sandbox.open(ReplSpec("x"), Host())
+        assert sandbox.proven
+    finally:
+        await sandbox.close()

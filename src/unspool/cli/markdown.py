@@ -22,7 +22,7 @@ from .reading import map_lines, reading_lines
 from .report import duration, money, tokens
 from .terminal import safe
 from .timeline import timeline
-from .tree import took, tree
+from .tree import sandbox_start, took, tree
 
 
 def markdown(builder: TraceBuilder, run: str) -> str:
@@ -97,8 +97,8 @@ def _node(node: Node) -> Iterator[str]:
 
 def _turn(node: Node, turn: Turn) -> Iterator[str]:
     name = f"turn {turn.number}" if turn.number else "first look"
-    figures = [took(turn.started, turn.ended), tokens(turn.usage) if turn.usage.calls else ""]
-    figures += [money(turn.cost)] if turn.usage.calls else []
+    figures = [took(turn.started, turn.ended, without=turn.waited), sandbox_start(turn)]
+    figures += [tokens(turn.usage), money(turn.cost)] if turn.usage.calls else []
     yield f"### Node {node.id}, {name}\n\n{', '.join(each for each in figures if each)}\n"
     for title, text in (("Thoughts", turn.thinking), ("Words", words(turn))):
         if text.strip():

@@ -28,6 +28,7 @@ _OUTCOMES = {
     "restarted": "stopped; the REPL began anew",
     "submitted": "submitted",
 }
+TOLD_WAIT = 0.1  # seconds of waiting for the sandbox that are worth a word
 _QUESTION = 200  # characters of a child's question
 
 
@@ -54,10 +55,17 @@ def status_style(status: str | None) -> str:
     return {None: CYAN, "answered": GREEN, "failed": RED, "cancelled": RED}.get(status, PLAIN)
 
 
-def took(started: float | None, ended: float | None, now: float | None = None) -> str:
-    """The time between the two; of what goes on, so far."""
+def took(
+    started: float | None, ended: float | None, now: float | None = None, *, without: float = 0.0
+) -> str:
+    """The time between the two; of what goes on, so far. ``without``: seconds that are told apart."""
     until = now if ended is None else ended
-    return duration(max(0.0, until - started)) if started is not None and until is not None else ""
+    return duration(max(0.0, until - started - without)) if started is not None and until is not None else ""
+
+
+def sandbox_start(turn: Turn) -> str:
+    """How long a turn waited for the sandbox, where that is worth a word."""
+    return f"{duration(turn.waited)} until the sandbox had started" if turn.waited >= TOLD_WAIT else ""
 
 
 def short_tokens(usage: Usage) -> str:
@@ -88,7 +96,7 @@ def _node(node: Node, now: float | None) -> Iterator[Part]:
 
 def _turn(turn: Turn, now: float | None) -> Iterator[Part]:
     name = f"turn {turn.number}" if turn.number else "first look"
-    time = took(turn.started, turn.ended, now)
+    time = took(turn.started, turn.ended, now, without=turn.waited)
     yield part(f"{name}  {time}  " if time else f"{name}  ")
     if turn.text is None and turn.number and not turn.cells:
         yield part("no reply", CYAN if now is not None else DIM)
@@ -104,6 +112,8 @@ def _told(turn: Turn) -> Iterator[str]:
     yield f"{count(lines, 'line')} of code" if turn.cells else "nothing to run"
     if amount := calls_told(turn.cells):
         yield amount
+    if waited := sandbox_start(turn):
+        yield waited
     for cell in turn.cells:
         if cell.outcome is None:
             yield "not ended"

@@ -19,7 +19,7 @@ from ..types import CellRun, Node, SubCall, Turn
 from ..words import words
 from .paint import BOLD, CYAN, DIM, PLAIN, RED, Row, block, code_block, part
 from .report import count, duration, money, tokens
-from .tree import calls_told, short_tokens, took, tree
+from .tree import calls_told, sandbox_start, short_tokens, took, tree
 
 _HEAD = 300  # characters of a prompt or a reply
 
@@ -27,7 +27,7 @@ _HEAD = 300  # characters of a prompt or a reply
 def turn_rows(node: Node, turn: Turn, *, now: float | None = None) -> Iterator[Row]:
     """A turn of a node in full."""
     name = f"turn {turn.number}" if turn.number else "first look (code of the profile)"
-    figures = [took(turn.started, turn.ended, now), turn.model]
+    figures = [took(turn.started, turn.ended, now, without=turn.waited), sandbox_start(turn), turn.model]
     if turn.usage.calls:
         figures += [tokens(turn.usage), money(turn.cost)]
     figures += [count(turn.retries, "retry").replace("retrys", "retries")] if turn.retries else []

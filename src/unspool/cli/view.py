@@ -18,7 +18,10 @@ from typing import Literal
 from .. import events as ev
 from ..types import CUT, PASSING, ROOT, CellOutcome, Status, Usage
 
-Phase = Literal["starting", "asking the model", "asking again", "the model writes", "running code", "done"]
+Phase = Literal[
+    "starting", "asking the model", "asking again", "the model writes", "the sandbox starts", "running code",
+    "done",
+]  # fmt: skip
 _QUERY_KEPT = 200
 _REPLY_KEPT = 8_000  # characters of a reply that is being written: more than a screen has
 
@@ -90,7 +93,7 @@ def fold(view: View, event: ev.Event) -> View:
             return replace(view, nodes=view.nodes + 1)
         case ev.ModelReplied():
             if event.node == ROOT:
-                view = replace(view, reply="")
+                view = replace(view, reply="", phase=view.phase if view.code else "the sandbox starts")
             return _paid(view, event.usage, event.cost)
         case ev.BatchStarted() | ev.CallStarted() | ev.CallEnded():
             return _sub_calls(view, event)
@@ -117,6 +120,8 @@ def _with_children(view: View, event: ev.Event) -> View:
         case ev.TurnStarted() if child:
             phase: Phase = "asking the model" if event.turn else "starting"
             child = replace(child, turn=event.turn, phase=phase)
+        case ev.ModelReplied() if child and child.turn == 1:
+            child = replace(child, phase="the sandbox starts")
         case ev.CellStarted() if child:
             child = replace(child, phase="running code", calls_done=0, calls_all=0)
         case ev.BatchStarted() if child:

@@ -187,10 +187,17 @@ class Line:
         stdin, stdout, stderr = pipes
         token = secrets.token_hex(16).encode()
         mark = re.compile(rb"\n" + token + rb" (\d{1,3})\.(\d{1,3})\n")
-        os.write(stdin, _sent.first_line(token))
+        first = _sent.first_line(token)
+        os.write(stdin, first)
         heard = bytearray()
         until = time.monotonic() + self._answer_in
         while (match := mark.search(heard)) is None:
+            if first.strip() in heard:
+                self.failure = (
+                    f"{self._name()} gives back what it is sent, and does not run it: "
+                    "it is no Python, or there is a terminal between (leave out -t)"
+                )
+                return False
             left = until - time.monotonic()
             if left <= 0 or len(heard) > _NOISE:
                 what = f"within {self._answer_in:g} s" if left <= 0 else f"in {_NOISE:,} bytes"

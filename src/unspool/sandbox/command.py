@@ -66,6 +66,7 @@ class CommandSandbox:
             )
         self._argv = argv
         self._seconds = start_seconds
+        self.proven = False  # until the command has led to Python once
         self._repls: set[ProcessRepl] = set()
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
@@ -76,6 +77,7 @@ class CommandSandbox:
         except BaseException:  # cancelled too: no process is left of a REPL that nobody has
             await repl.close()
             raise
+        self.proven = True
         return repl
 
     async def close(self) -> None:

@@ -52,6 +52,7 @@ class JupyterSandbox:
         if self._file and not os.path.isfile(self._file):
             raise ConfigError(f"connection_file={self._file!r}: there is no such file")
         self._kernel = kernel
+        self.proven = False  # until a kernel has started once
         self._repls: set[ProcessRepl] = set()
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
@@ -67,6 +68,7 @@ class JupyterSandbox:
         except BaseException:  # cancelled too: no process is left of a REPL that nobody has
             await repl.close()
             raise
+        self.proven = True
         return repl
 
     async def close(self) -> None:

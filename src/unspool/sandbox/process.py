@@ -70,6 +70,7 @@ class ProcessSandbox:
     """
 
     takes_parts = True
+    proven = True
 
     def __init__(
         self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True

@@ -12,6 +12,9 @@ Contract of :class:`Sandbox` and :class:`Repl`:
   :class:`unspool.errors.HostCallError`, which becomes an exception in the cell.
 - What comes out of a REPL is hostile: it is checked for size, depth and ids, and never unpickled.
 - ``close`` ends every process of the REPL (or of the sandbox); calling it twice is fine.
+- A sandbox may say ``proven = True``: its REPLs will open, as far as can be known. Then the first one opens
+  while the model replies; of any other it is awaited before a model is asked, since what leads there may be
+  wrong.
 
 Host calls by name (arguments already normalised by the worker, aliases resolved):
 

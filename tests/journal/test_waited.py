@@ -1,0 +1,50 @@
+"""The time until a sandbox had started is told apart from the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from unspool import events as ev
+from unspool.cli.paint import painted
+from unspool.cli.tree import tree
+from unspool.trace import folded
+from unspool.types import Usage
+
+START = ev.NodeStarted(time=10.0, node="0", parent=None, depth=0, query="?", context="")
+TURN = ev.TurnStarted(time=10.0, node="0", turn=1)
+REPLY = ev.ModelReplied(
+    time=10.5, node="0", turn=1, role="root", model="m", text="x", thinking="", code=(), finish="stop",
+    usage=Usage(calls=1), cost=0.0, seconds=0.5, retries=0,
+)  # fmt: skip
+CELL = ev.CellStarted(time=13.0, node="0", turn=1, cell=1, code="1")
+END = ev.CellEnded(
+    time=13.25, node="0", turn=1, cell=1, outcome="ok", output="", printed=0, omitted=0, error=None, notes=(),
+    seconds=0.25, own_seconds=0.25,
+)  # fmt: skip
+
+
+def rows(events: Sequence[ev.Event]) -> list[str]:
+    root = folded(events).root()
+    assert root is not None
+    return [painted(row, colour=False) for row in tree(root)]
+
+
+def test_the_start_of_the_sandbox_is_not_in_the_time_of_a_turn() -> None:
+    told = [START, TURN, REPLY, CELL, END]
+    root = folded(told).root()
+    assert root is not None
+    assert root.turns[0].waited == 2.5
+    assert rows(told)[1] == "└─ turn 1  750 ms  1 line of code, 2.5 s until the sandbox had started"
+
+
+def test_only_the_first_cell_of_a_node_waits() -> None:
+    later = [replace(event, turn=2, time=event.time + 20) for event in (TURN, REPLY, replace(CELL, cell=2))]
+    told = [START, TURN, REPLY, replace(CELL, time=10.5), replace(END, time=10.75), *later]
+    assert "sandbox" not in "".join(rows(told))
+
+
+def test_the_time_that_a_run_lay_still_is_none_of_it() -> None:
+    resumed = ev.RunResumed(time=9_000.0, run="r")
+    told = [START, TURN, REPLY, resumed, replace(CELL, time=9_001.0), replace(END, time=9_001.5)]
+    assert "sandbox" not in "".join(rows(told))
