@@ -5,6 +5,7 @@
     UnspoolError
     ├── ConfigError (ValueError)     a setting is wrong; says what to set
     │   ├── NoModelFound             no key, no server, no local model; names the ways out
+    │   │   └── NoServer             a server that the environment names gives no model; says why
     │   └── UnknownModel             no such provider, model or profile; lists the known ones
     ├── ContextError (ValueError)    the context cannot be read or handed over; names it
     ├── SandboxError
@@ -39,6 +40,10 @@ class ConfigError(UnspoolError, ValueError):
 
 class NoModelFound(ConfigError):
     """No model was named and none could be found."""
+
+
+class NoServer(NoModelFound):
+    """A server that the environment names gives no model. It may be there again."""
 
 
 class UnknownModel(ConfigError):

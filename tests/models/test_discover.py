@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from unspool.errors import ConfigError, NoModelFound, UnknownModel
+from unspool.errors import ConfigError, NoModelFound, NoServer, UnknownModel
 from unspool.models import catalog
 from unspool.models.discover import Found, discover, resolve, resolve_pair
 from unspool.models.probe import ask_all
@@ -271,3 +271,48 @@ def test_a_cloud_key_alone_asks_for_the_name_of_a_model() -> None:
     with pytest.raises(ConfigError, match="azure:NAME"):
         resolve("azure", environ=environ)
     assert resolve("azure:my-gpt", environ=environ).info.name == "azure:my-gpt"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1", "Connection refused"),
+        ("OPENAI_BASE_URL", "nonsense", "this is no URL"),
+        ("OLLAMA_HOST", "127.0.0.1:9", "Connection refused"),
+        ("VLLM_BASE_URL", "http://127.0.0.1:9/v1", "Connection refused"),
+    ],
+)
+def test_a_server_that_was_named_and_does_not_answer_ends_the_search(
+    variable: str, value: str, why: str
+) -> None:
+    environ = (
+        {variable: value, "OPENAI_API_KEY": "sk-test"} if variable.startswith("OPEN") else {variable: value}
+    )
+    found = discover(environ=environ)
+    assert found.model is None
+    assert why in found.reason
+    with pytest.raises(NoServer, match=rf"(?s){variable}=.*{why}.*unset {variable}"):
+        resolve(environ=environ)
+    with pytest.raises(NoServer):
+        resolve_pair(environ=environ)
+
+
+def test_a_named_server_without_a_list_asks_for_the_name(ollama: FaultyServer) -> None:
+    with FaultyServer(models=("embed-small",)) as empty:
+        environ = {"OPENAI_BASE_URL": empty.base_url}
+        with pytest.raises(NoServer, match="openai:NAME"):
+            resolve(environ=environ, servers=at(ollama))
+
+
+def test_one_server_that_answers_is_enough(ollama: FaultyServer) -> None:
+    environ = {"VLLM_BASE_URL": "http://127.0.0.1:9/v1", "OLLAMA_HOST": ollama.base_url}
+    assert discover(environ=environ).model == "ollama:qwen3:8b"
+    named = {**environ, "UNSPOOL_MODEL": "openai:a", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    assert discover(environ=named).model == "openai:a"
+
+
+def test_a_key_of_a_cloud_is_not_passed_over() -> None:
+    environ = {"AZURE_OPENAI_API_KEY": "a-key-of-some-length", "AZURE_OPENAI_RESOURCE": "mine"}
+    with pytest.raises(NoModelFound, match="AZURE_OPENAI_API_KEY is set; name a model: azure:NAME"):
+        resolve(environ=environ, servers=NOBODY)
+    assert discover(environ={**environ, **KEYS}, servers=NOBODY).model == "openai:gpt-6.1-sol"

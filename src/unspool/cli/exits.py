@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from ..errors import ConfigError, ContextError, UnspoolError
+from ..errors import ConfigError, ContextError, NoServer, UnspoolError
 from ..types import Status
 from .terminal import complain
 
@@ -40,6 +40,9 @@ def errors_as_exits() -> Iterator[None]:
 
     try:
         yield
+    except NoServer as error:  # nothing was written wrong
+        complain(str(error))
+        raise typer.Exit(FAILED) from None
     except (ConfigError, ContextError) as error:
         complain(str(error))
         raise typer.Exit(USAGE) from None

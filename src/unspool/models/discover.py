@@ -7,7 +7,8 @@ known ones, a missing key a :class:`ConfigError` that names the variable, and wh
 names (or of names with commas between them) is one model: the first of them that answers.
 
 Where no name is given, in this order: ``UNSPOOL_MODEL``, a key in the environment, a server that
-answers on this machine, the local model.
+answers on this machine, the local model. A server that the environment names and that gives no model is
+the end of the search: who named it does not mean another one.
 
 >>> resolve("openai:gpt-5-mini", environ={"OPENAI_API_KEY": "not a key"}).info.name
 'openai:gpt-5-mini'
@@ -19,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..errors import ConfigError, NoModelFound
+from ..errors import ConfigError, NoModelFound, NoServer
 from .catalog import DEFAULT, FILES, find
 from .fallback import FallbackModel
 from .named import NO_CHAT, Spec, Where, look, make_any, ways_out
@@ -42,6 +43,7 @@ class Candidate:
     place: str  # e.g. "OPENAI_API_KEY", "Ollama at http://127.0.0.1:11434/v1"
     model: str | None
     detail: str
+    meant: bool = False  # somebody has named it: what comes after is not taken in its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ def discover(
 
 def _found(where: Where) -> Found:
     found = _discover(where)
+    if (meant := _in_the_way(found.candidates)) is not None:
+        raise _given_up(meant)
     if found.model is None:
         looked = "".join(f"  - {c.place}: {c.detail}\n" for c in found.candidates)
         raise NoModelFound(f"No model was found.\n{ways_out()}\nLooked at:\n{looked}".rstrip())
@@ -123,13 +127,35 @@ def _discover(where: Where) -> Found:
     if named := where.environ.get(MODEL_VARIABLE, "").strip():
         candidates.append(Candidate("variable", MODEL_VARIABLE, named, f"names {named}"))
     candidates += _keys(where)
-    candidates += [_served(provider, answer) for provider, answer in ask_all(where.servers).items()]
+    served = [_of_machine(provider, answer, where) for provider, answer in ask_all(where.servers).items()]
+    candidates += sorted(served, key=lambda candidate: candidate.model is None)  # one that answers is enough
     candidates.append(_local(where))
+    meant = _in_the_way(candidates)
     best = next((c for c in candidates if c.model is not None), None)
+    if meant is not None:
+        return Found(None, None, f"{meant.place}: {meant.detail}", tuple(candidates))
     if best is None or best.model is None:
         return Found(None, None, "nothing was found", tuple(candidates))
     sub = where.environ.get(SUB_MODEL_VARIABLE, "").strip() or _cheaper(best.model, where) or best.model
     return Found(best.model, sub, f"{best.place}: {best.detail}", tuple(candidates))
+
+
+def _in_the_way(candidates: Sequence[Candidate]) -> Candidate | None:
+    """What somebody has named and gives no model, where nothing that comes before it gives one."""
+    first = next((c for c in candidates if c.model is not None or c.meant), None)
+    return first if first is not None and first.model is None else None
+
+
+def _given_up(meant: Candidate) -> ConfigError:
+    """What is wrong with what somebody has named, and what to do."""
+    variable = meant.place.partition("=")[0]
+    if variable == meant.place:  # a key of a cloud, where only a name is missing
+        return NoModelFound(f"{variable} {meant.detail}")
+    name = next(p.name for p in PROVIDERS.values() if p.base_url_variable == variable)
+    return NoServer(
+        f"{meant.place}: {meant.detail}. Start that server or correct the address; name a model "
+        f"({name}:NAME) where it has no list of them; or unset {variable}, and another model is looked for"
+    )
 
 
 def _keys(where: Where) -> list[Candidate]:
@@ -144,7 +170,7 @@ def _keys(where: Where) -> list[Candidate]:
             variable = next(v for v in provider.keys if where.environ.get(v, "").strip())
             if provider.root is None:
                 detail = f"is set; name a model: {provider.name}:NAME"
-                candidates.append(Candidate("key", variable, None, detail))
+                candidates.append(Candidate("key", variable, None, detail, meant=True))
             else:
                 candidates.append(Candidate("key", variable, f"{provider.name}:{provider.root}", "is set"))
     if not candidates:
@@ -157,7 +183,15 @@ def _redirected(provider: Provider, where: Where) -> Candidate:
     place = masked(f"{provider.base_url_variable}={provider.address(where.environ)}")
     server = replace(provider, base_url=provider.address(where.environ))
     answer = ask_all([server], seconds=3.0, key=provider.key(where.environ))[server]
-    return replace(_served(server, answer), kind="key", place=place)
+    return replace(_served(server, answer), kind="key", place=place, meant=True)
+
+
+def _of_machine(provider: Provider, answer: Answer, where: Where) -> Candidate:
+    """A server on a usual port, or where its own variable says that it is."""
+    found, usual = _served(provider, answer), PROVIDERS.get(provider.name)
+    if found.model is not None or usual is None or not usual.redirected(where.environ):
+        return found
+    return replace(found, place=masked(f"{usual.base_url_variable}={provider.base_url}"), meant=True)
 
 
 def _served(provider: Provider, answer: Answer) -> Candidate:
