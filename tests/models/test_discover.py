@@ -316,3 +316,12 @@ def test_a_key_of_a_cloud_is_not_passed_over() -> None:
     with pytest.raises(NoModelFound, match="AZURE_OPENAI_API_KEY is set; name a model: azure:NAME"):
         resolve(environ=environ, servers=NOBODY)
     assert discover(environ={**environ, **KEYS}, servers=NOBODY).model == "openai:gpt-6.1-sol"
+
+
+@pytest.mark.parametrize(
+    "address", ["foo", "ftp://x/v1", "http://", "http://box:port/v1", "http://me:s3cret@x:0/"]
+)
+def test_an_address_that_is_none_is_refused_before_anything_is_sent(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"OPENAI_BASE_URL=.*no http or https address") as caught:
+        resolve("openai:gpt-5", environ={**KEYS, "OPENAI_BASE_URL": address})
+    assert "s3cret" not in str(caught.value)

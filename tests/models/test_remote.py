@@ -563,3 +563,13 @@ async def test_a_reply_in_chunks_is_read_whole() -> None:
     await gone.wait()
     server.close()
     await server.wait_closed()
+
+
+async def test_a_server_without_tls_is_asked_once() -> None:
+    with FaultyServer() as server:
+        address = server.base_url.replace("http://", "https://")
+        model = RemoteModel(PROVIDERS["openai"], "m", key="k" * 12, base_url=address)
+        with pytest.raises(ModelError) as caught:
+            await Caller(model, backoff=30.0).call(ModelRequest((Message("user", "hi"),)))
+        await model.close()
+    assert (caught.value.kind, caught.value.retryable) == ("connection", False)

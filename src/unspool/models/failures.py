@@ -80,6 +80,16 @@ def _never_sent(error: LM15Error) -> bool:
     return isinstance(error.__cause__, ConnectError | ConnectTimeout)
 
 
+def _may_heal(error: LM15Error) -> bool | None:
+    """False where the server speaks no TLS or shows a wrong certificate: asking again changes nothing."""
+    import ssl
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__
+    return None if cause is None else False
+
+
 def _sort(error: LM15Error, said: str, provider: Provider, name: str) -> tuple[FailureKind, str, bool | None]:
     import lm15
 
@@ -102,7 +112,7 @@ def _sort(error: LM15Error, said: str, provider: Provider, name: str) -> tuple[F
         case lm15.ServerError():
             return "server", f"{provider.name} failed{status}: {said}", None
         case lm15.TransportError():
-            return "connection", f"no connection to {provider.name}: {said}", None
+            return "connection", f"no connection to {provider.name}: {said}", _may_heal(error)
         case lm15.ProviderError() if error.status == 409:
             return "server", f"{provider.name} was busy with this request{status}: {said}", True
         case lm15.ProviderError() if error.status is None or error.status < 400:

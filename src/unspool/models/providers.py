@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
+from ..errors import ConfigError
+
 Dialect = Literal["chat", "anthropic", "gemini"]
 
 COMPATIBLE = "compatible"
@@ -157,6 +159,23 @@ def _whole(address: str, usual: str) -> str:
     path = parts.path.rstrip("/")
     host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{who}{host}{f':{port}' if port else ''}{path or urlsplit(usual).path}"
+
+
+def check_address(url: str, said: str) -> None:
+    """Raises :class:`ConfigError` for what is no address of a server. ``said``: who said it, e.g. a variable.
+
+    >>> check_address("http://127.0.0.1:8000/v1", "OPENAI_BASE_URL")
+    """
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port that is none
+        good = False
+    if not good:
+        raise ConfigError(
+            f"{masked(f'{said}={url}')}: this is no http or https address of a server; "
+            "one is http://127.0.0.1:8000/v1"
+        )
 
 
 def masked(text: str) -> str:

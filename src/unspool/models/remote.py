@@ -31,7 +31,7 @@ from .adapters import OPTIONAL, Received, open_adapter, open_wire, read_reply, t
 from .failures import no_key, refused_parameter, translate
 from .limits import output_limit
 from .protocol import FREE, ModelInfo, ModelReply, ModelRequest, OnDelta, Price, refuse_too_long, size_of
-from .providers import Provider
+from .providers import Provider, check_address
 from .streams import CutShort, NotAStream, gather
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class RemoteModel:
         self._streams = True
         self._base_url = base_url or provider.base_url
         self._elsewhere = self._base_url != provider.base_url
+        if self._elsewhere and self._base_url:  # such a mistake heals by no retry
+            check_address(self._base_url, provider.base_url_variable or "base_url")
         price = FREE if price is None and provider.here else price
         self._extra = dict(extra or {})
         self._info = ModelInfo(
