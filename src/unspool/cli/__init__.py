@@ -7,17 +7,14 @@ codes are those of :mod:`unspool.cli.exits`. What a command needs is imported wh
 
 from __future__ import annotations
 
-import sys
-
 
 def main() -> None:
     """The console script."""
+    from .exits import ended
     from .terminal import prepare_streams
 
     prepare_streams()
-    try:
+    with ended():
         from .app import app
 
         app()
-    except KeyboardInterrupt:  # before a command had begun to listen for it
-        sys.exit(130)

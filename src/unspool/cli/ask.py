@@ -30,7 +30,7 @@ from .options import (
 )
 from .reading import coverage_object, reading_lines
 from .runs import hint
-from .terminal import Output, columns, complain, is_terminal, safe
+from .terminal import Output, columns, complain, is_terminal, safe, unwritten
 from .view import View, fold
 
 if TYPE_CHECKING:
@@ -301,9 +301,8 @@ def deliver(story: Story, *, as_object: bool) -> int:
         if terminal and is_terminal(sys.stderr) and not as_object:
             Output(sys.stderr).line()
         out.write(text if text.endswith("\n") else text + "\n")
-    if out.error:
-        kept = "" if ended.run == "" else f" (unspool runs show {ended.run} shows it, where the run is kept)"
-        complain(f"the answer could not be written: {out.error}{kept}")
+    kept = "" if ended.run == "" else f" (unspool runs show {ended.run} shows it, where the run is kept)"
+    if unwritten("the answer", kept):
         return FAILED
     return TERMINATED if story.stopped == signal.SIGTERM else CODES[ended.status]
 

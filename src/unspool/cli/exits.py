@@ -15,12 +15,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ..errors import ConfigError, ContextError, NoServer, UnspoolError
 from ..types import Status
-from .terminal import complain
+from .terminal import Stdout, complain, unwritten
 
 FAILED, USAGE, CANCELLED, TERMINATED = 1, 2, 130, 143
 
@@ -52,3 +53,20 @@ def errors_as_exits() -> Iterator[None]:
     except KeyboardInterrupt:
         complain("cancelled")
         raise typer.Exit(CANCELLED) from None
+
+
+@contextmanager
+def ended() -> Iterator[None]:
+    """Around a whole command: what stdout did not take is told and no success, whatever wrote it."""
+    code: str | int | None = 0
+    try:
+        yield
+    except SystemExit as end:
+        code = end.code
+    except KeyboardInterrupt:  # before the command had begun to listen for it
+        code = CANCELLED
+    except OSError:  # of what writes to stdout by itself: the help
+        if not (isinstance(sys.stdout, Stdout) and sys.stdout.gone):
+            raise
+    lost = unwritten()
+    sys.exit(FAILED if lost and not code else code)

@@ -19,7 +19,7 @@ import typer
 from .exits import FAILED, errors_as_exits
 from .options import RunName, RunsFolder
 from .runs import find_run
-from .terminal import Output, complain
+from .terminal import Output, unwritten
 
 if TYPE_CHECKING:
     from ..events import Event
@@ -158,8 +158,7 @@ def _to_stdout(text: str) -> None:
     """The text as a file would have it."""
     out = Output(sys.stdout)
     out.write(text.encode("utf-8", "backslashreplace").decode())
-    if out.error:
-        complain(f"the export could not be written: {out.error}")
+    if unwritten("the export"):
         raise typer.Exit(FAILED)
 
 

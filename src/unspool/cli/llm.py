@@ -19,7 +19,7 @@ from .options import (
     TokensLimit,
     UsdLimit,
 )
-from .terminal import Output, complain, is_terminal, safe
+from .terminal import Output, complain, is_terminal, safe, unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -71,10 +71,7 @@ def llm(
             if got.error is not None:
                 complain(got.error.message)
                 return code_of(got.error)
-            if out.error:
-                complain(f"the reply could not be written: {out.error}")
-                return FAILED
-            return 0
+            return FAILED if unwritten("the reply") else 0
 
         code = with_calls(ask, model=model, limits=(usd, tokens, calls), budget=budget, cache=not no_cache)
     raise typer.Exit(code)

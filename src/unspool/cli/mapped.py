@@ -22,7 +22,7 @@ from ..types import FailedCall
 from .exits import CODES, FAILED
 from .plain import as_json
 from .report import count, money, tokens
-from .terminal import Output, is_terminal
+from .terminal import Output, is_terminal, unwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,7 @@ class Mapping:
         if self._shown:
             self._err.write("\r\x1b[K")
         self._err.line(one_line(f"{count(counts.all, 'item')}: {', '.join(parts)}"))
-        if self._out.error:
-            self._err.line(f"unspool: the replies could not be written: {self._out.error}")
+        unwritten("the replies")
 
     @property
     def code(self) -> int:

@@ -1,11 +1,15 @@
 """Streams that may be closed, narrow or not UTF-8.
 
 Contract: text that a model or an input wrote goes through :func:`safe` on its way to a terminal.
-A stream whose reader has gone (``| head``) swallows what comes after, and is no error.
+A stream whose reader has gone (``| head``) swallows what comes after, and is no error. Stdout that takes
+nothing more for another reason (a full disk, a closed descriptor) is one, told once by :func:`unwritten`:
+where a command ends, whatever wrote there.
 """
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import shutil
 import sys
@@ -14,11 +18,78 @@ from typing import TextIO
 from ..safe_text import safe as safe
 
 
+class Stdout(io.TextIOWrapper):
+    """Stdout that knows why it takes nothing more; the first write that fails raises, those after it do
+    nothing."""
+
+    error = ""  # but for a reader that has gone
+    gone = False
+
+    def write(self, text: str) -> int:
+        if not self.gone:
+            try:
+                return super().write(text)
+            except OSError as error:
+                self._give_up(error)
+                raise
+        return len(text)
+
+    def flush(self) -> None:
+        if not self.gone:
+            try:
+                super().flush()
+            except OSError as error:
+                self._give_up(error)
+                raise
+
+    def _give_up(self, error: OSError) -> None:
+        self.gone = True
+        self.error = "" if isinstance(error, BrokenPipeError) else error.strerror or str(error)
+        _redirect_to_null(self)
+
+
+class _Closed(io.RawIOBase):
+    """What is behind a stdout that was closed before the command began."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        if self._told:  # what is left in a buffer is dropped
+            return len(bytes(data))  # type: ignore[call-overload]
+        self._told = True
+        raise OSError(errno.EBADF, "it is closed")
+
+
 def prepare_streams() -> None:
-    """A character that the locale cannot show is written as an escape instead of a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    """A character that the locale cannot show is written as an escape instead of a traceback, and stdout
+    knows what it did not take."""
+    if sys.stdout is None:
+        sys.stdout = Stdout(io.BufferedWriter(_Closed()), "utf-8")
+    elif isinstance(sys.stdout, io.TextIOWrapper) and not isinstance(sys.stdout, Stdout):
+        plain = sys.stdout
+        sys.stdout = Stdout(
+            plain.buffer,
+            plain.encoding,
+            "backslashreplace",
+            line_buffering=plain.line_buffering,
+            write_through=plain.write_through,
+        )
+    if sys.stderr is not None and hasattr(sys.stderr, "reconfigure"):
+        sys.stderr.reconfigure(errors="backslashreplace")
+
+
+def unwritten(what: str = "the output", more: str = "") -> bool:
+    """Whether stdout did not take all that was written; this is told, once."""
+    out = sys.stdout
+    if not isinstance(out, Stdout) or not out.error:
+        return False
+    complain(f"{what} could not be written: {out.error}{more}")
+    out.error = ""
+    return True
 
 
 def is_terminal(stream: TextIO | None) -> bool:
