@@ -80,8 +80,8 @@ def test_files_keep_their_newlines_and_lose_a_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"caf\xe9", "iconv"),
-        (gzip.compress(b"text", mtime=0), "gunzip"),
+        (b"%PDF-1.7", "pdftotext"),
+        (gzip.compress(b"text", mtime=0), "Unpack it first"),
         (b"\0\1\2\3ELF", "binary"),
     ],
 )

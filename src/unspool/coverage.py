@@ -2,11 +2,17 @@
 
 Contract: :class:`CoverageBuilder` folds the events of a run into :class:`unspool.types.Coverage`: of the
 root's context, what children read of theirs mapped back. What is not known is never counted as read, and
-never as nothing: see ``unknown`` and ``unplaced`` there.
+never as nothing: see ``unknown`` and ``unplaced`` there. What is put before a model (a description, a first
+look, a question, a prompt) is read once the model has replied, for before that it may never have been sent.
 
+>>> from unspool.types import Usage
 >>> builder = CoverageBuilder()
 >>> builder.add(ev.NodeStarted(node="0", parent=None, depth=0, query="q", context="10 characters"))
 >>> builder.add(ev.ContextMeasured(node="0", size=10, parts=1, sizes=(10,), shown=((0, 0, 4),)))
+>>> builder.coverage().share, builder.coverage().parts[0].unread
+(0.0, ((0, 10),))
+>>> builder.add(ev.ModelReplied(node="0", turn=1, role="root", model="m", text="hi", thinking="", code=(),
+...     finish="stop", usage=Usage(calls=1), cost=None, seconds=0.1, retries=0))
 >>> builder.coverage().share, builder.coverage().parts[0].unread
 (0.4, ((4, 10),))
 """
@@ -19,7 +25,7 @@ from dataclasses import dataclass, field
 from . import events as ev
 from .ranges import IDENTITY, Shown, Spans, Stretch, share_of, unread
 from .reading import Citation, Coverage, PartCoverage, Range
-from .types import ROOT
+from .types import DRIVEN, ROOT, SubCall
 
 
 @dataclass(slots=True)
@@ -30,8 +36,17 @@ class _Node:
     measured: ev.ContextMeasured | None = None
     asked_in: int = 0  # the cell of its parent
     last_cell: int = 0
+    heard: bool = False  # its model has replied
+    first: dict[int, Shown] = field(default_factory=dict)  # what is there before its model is asked
     prints: dict[int, Shown] = field(default_factory=dict)
-    calls: dict[int, list[Shown]] = field(default_factory=dict)
+    calls: dict[int, dict[int, Shown]] = field(default_factory=dict)
+
+    def texts(self) -> list[Shown]:
+        """What was printed for its model, as far as that has read it."""
+        return [*(self.first.values() if self.heard else ()), *self.prints.values()]
+
+    def prompts(self) -> list[Shown]:
+        return [shown for of_cell in self.calls.values() for shown in of_cell.values()]
 
 
 class CoverageBuilder:
@@ -41,24 +56,34 @@ class CoverageBuilder:
         self._nodes: dict[str, _Node] = {}
         self._cited: list[ev.Cited] = []
         self._root = ROOT
+        self._driven = False
 
     def add(self, event: ev.Event) -> None:
         match event:
+            case ev.RunStarted():
+                self._driven = event.model.startswith(DRIVEN)
             case ev.NodeStarted():
                 node = self._nodes.setdefault(event.node, _Node())
                 node.started = event
+                node.heard |= self._driven and event.parent is None  # who drives it has been told
                 node.asked_in = self._nodes[event.parent].last_cell if event.parent in self._nodes else 0
             case ev.ContextMeasured():
                 self._of(event.node).measured = event
-                self._of(event.node).prints[0] = Shown(event.shown)
+                self._of(event.node).first[0] = Shown(event.shown)
+            case ev.ModelReplied():
+                self._of(event.node).heard = True
             case ev.CellStarted():
                 self._of(event.node).last_cell = event.cell
             case ev.CellEnded():
                 ranges = event.ranges if event.output else ()
-                self._of(event.node).prints[event.cell] = Shown(ranges, event.unplaced)
+                node = self._of(event.node)
+                (node.prints if event.turn else node.first)[event.cell] = Shown(ranges, event.unplaced)
             case ev.CallStarted():
                 shown = Shown(event.ranges, event.unplaced)
-                self._of(event.node).calls.setdefault(event.cell, []).append(shown)
+                self._of(event.node).calls.setdefault(event.cell, {})[event.call] = shown
+            case ev.CallEnded() if not was_sent(event):
+                for of_cell in self._of(event.node).calls.values():
+                    of_cell.pop(event.call, None)
             case ev.Cited():
                 self._cited.append(event)
             case ev.Diverged():
@@ -73,7 +98,7 @@ class CoverageBuilder:
 
     def _drop(self, name: str, cell: int) -> None:
         node = self._of(name)
-        for kept in (node.prints, node.calls):
+        for kept in (node.first, node.prints, node.calls):
             for later in [number for number in kept if number > cell]:
                 del kept[later]
         for child in self._children(name):
@@ -91,11 +116,11 @@ class CoverageBuilder:
             return Coverage()
         prints, calls = Spans(), Spans()
         unplaced = unknown = 0
-        for shown in root.prints.values():
+        for shown in root.texts():
             unknown += shown.ranges is None
             unplaced += shown.unplaced
             prints.add(shown.ranges or ())
-        for shown in (each for of_cell in root.calls.values() for each in of_cell):
+        for shown in root.prompts():
             unknown += shown.ranges is None
             unplaced += shown.unplaced
             calls.add(shown.ranges or ())
@@ -123,20 +148,25 @@ class CoverageBuilder:
             node = self._nodes[child]
             assert node.started is not None
             ranges, late, lost = self._by_children(child)
-            texts = [*node.prints.values(), *(each for cell in node.calls.values() for each in cell)]
+            texts = [*node.texts(), *node.prompts()]
             for shown in texts:
                 lost += shown.ranges is None
                 late += shown.unplaced
                 ranges += shown.ranges or ()
-            if node.started.ranges is None:
-                unknown += 1
-            found += node.started.ranges or ()
+            if node.heard:
+                unknown += node.started.ranges is None
+                found += node.started.ranges or ()
             if node.started.stretches is None:
                 unknown += len(texts)
             else:
                 found += mapped(ranges, node.started.stretches)
                 unplaced, unknown = unplaced + late, unknown + (lost if node.started.stretches else 0)
         return found, unplaced, unknown
+
+
+def was_sent(call: ev.CallEnded | SubCall) -> bool:
+    """Whether a model may have read the prompt of a sub-call."""
+    return call.error is None or call.reply is not None or call.cached or call.usage.calls > 0
 
 
 def mapped(ranges: Iterable[Range], stretches: Sequence[Stretch]) -> list[Range]:

@@ -309,7 +309,7 @@ async def test_folders_globs_several_and_binary_files(make_desk: MakeDesk, folde
         assert (await agent.run(globbed, "list(context)")).text == "['sub/data.csv']"
         alone = await agent.call("open_context", path=str(folder / "blob.bin"))
         assert alone.error
-        assert "is no UTF-8 text" in alone.text
+        assert "is a binary file, not text" in alone.text
 
 
 async def test_values_that_are_no_text_are_shown_in_short(make_desk: MakeDesk, folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..answers import AnswerType
 from ..contexts.named import read_name
-from ..contexts.text import decode, read_file
+from ..contexts.text import decode, read_file, read_piped
 from ..errors import ConfigError, ContextError
 from ..type_names import read_type
 from .terminal import is_terminal
@@ -77,4 +77,4 @@ def _read(name: str) -> str | Path:
         return read_name(name)
     if sys.stdin is None:
         raise ContextError(f"{_STDIN_NAME} is closed: pipe text in, or name a file.")
-    return decode(sys.stdin.buffer.read(), _STDIN_NAME)
+    return decode(read_piped(sys.stdin.buffer, _STDIN_NAME), _STDIN_NAME)

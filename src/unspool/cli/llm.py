@@ -48,14 +48,15 @@ def llm(
     with errors_as_exits():
         from dataclasses import asdict
 
-        from ..contexts.text import decode
+        from ..contexts.text import decode, read_piped
         from ..errors import ConfigError
         from .plain import as_json
 
         if not prompt.strip():
             raise ConfigError("PROMPT is empty: say what to do with the input")
-        piped = b"" if sys.stdin is None or is_terminal(sys.stdin) else sys.stdin.buffer.read()
-        slice_ = decode(piped, "standard input") if piped else ""
+        name = "standard input"
+        piped = b"" if sys.stdin is None or is_terminal(sys.stdin) else read_piped(sys.stdin.buffer, name)
+        slice_ = decode(piped, name) if piped else ""
 
         async def ask(single: SingleCalls) -> int:
             got = await single.ask(f"{prompt}\n\n{slice_}" if slice_ else prompt)

@@ -1,9 +1,10 @@
 """Inputs that are named in words, as a command line has them: files, folders, globs.
 
 Contract: :func:`read_names` gives a small text file as the ``str`` that is in it, and a
-:class:`~pathlib.Path` for all else (large files, tables, databases, archives, folders, globs), which becomes
-a source; one name alone is that, several are a dict by name. So a small file is a str here, as if it had been
-piped in, while a ``Path`` in Python is reached by its source whatever its size.
+:class:`~pathlib.Path` for all else (large files, tables, databases, archives, images, text in other
+encodings, folders, globs), which becomes a source, or is refused as one; one name alone is that, several are
+a dict by name. So a small file is a str here, as if it had been piped in, while a ``Path`` in Python is
+reached by its source whatever its size.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .sources import is_text_name
-from .text import read_file
+from .text import decode, is_plain_text, read_bytes
 
 SMALL_FILE = 4 << 20  # bytes
 
@@ -29,7 +30,8 @@ def read_name(name: str, folder: str = "") -> str | Path:
     lazy = os.path.isdir(full) or (os.path.isfile(full) and not _is_small_text(full))
     if lazy or (any(sign in name for sign in "*?[") and not os.path.lexists(full)):
         return Path(name)
-    return read_file(full if folder else name)
+    data = read_bytes(full if folder else name)
+    return decode(data, name) if is_plain_text(data) else Path(name)
 
 
 def _is_small_text(path: str) -> bool:

@@ -33,6 +33,7 @@ from ..reach.sizes import ARCHIVES, PACKED
 from ..reach.sniff import kind_by_name
 from .folders import Found, find_files, find_glob
 from .image import image_at, with_images
+from .text import check_regular
 from .values import changed
 
 if TYPE_CHECKING:
@@ -142,8 +143,7 @@ def source_of(path: Path, folder: str = "") -> Source:
         raise ContextError(f"{name} cannot be read: {error.strerror}. Check its permissions.") from None
     if stat.S_ISDIR(info.st_mode):
         return _many(name, find_files(real, name))
-    if not stat.S_ISREG(info.st_mode):
-        raise ContextError(f"{name} is no regular file: pipe it in, or write it to a file first.")
+    check_regular(info.st_mode, name)
     if not os.access(real, os.R_OK):
         raise ContextError(f"{name} cannot be read: Permission denied. Check its permissions.")
     if not info.st_size:

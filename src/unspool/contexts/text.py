@@ -1,11 +1,23 @@
-"""Text: its size in characters and lines, its line ends, its head and tail; and text files."""
+"""Text: its size in characters and lines, its line ends, its head and tail; and text from files and pipes.
+
+Contract: what is read whole into memory is a regular file, or a pipe up to a bound; devices and pipes by a
+path are refused before a byte is read.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import ContextError
+from ..reach.octets import packing
+from ..reach.sizes import sized
+from ..reach.sniff import HEAD, kind_of, not_text
 from ..types import TextPart
+
+MOST_PIPED = 1 << 30  # bytes of what is piped in: it is held in memory, where a file is not
 
 COUNTED = LOOKED = 20_000_000  # characters whose lines are counted, and whose line ends are looked for
 WINDOWS, WINDOW = 200, 10_000  # of a larger one: so many places, so many characters at each
@@ -69,33 +81,81 @@ def read_file(path: str | Path) -> str:
 
     Raises :class:`ContextError`, naming the file and what to do, where it cannot be read as text.
     """
+    return decode(read_bytes(path), str(path))
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """All of a regular file; of another one nothing, for it may have no end, or nobody who writes to it."""
     path = Path(path)
     try:
-        data = path.read_bytes()
+        if path.is_dir():
+            raise ContextError(f"{path} is a folder. Name the files in it, for example {path / '*.txt'}.")
+        check_regular(os.stat(path).st_mode, str(path))  # opening a device may do something
+        with open(os.open(path, _OPEN), "rb") as file:
+            check_regular(os.fstat(file.fileno()).st_mode, str(path))
+            return file.read()
     except FileNotFoundError:
         raise ContextError(f"{path}: no such file. Check the path.") from None
-    except IsADirectoryError:
-        raise ContextError(
-            f"{path} is a folder. Name the files in it, for example {path / '*.txt'}."
-        ) from None
     except OSError as error:
         raise ContextError(f"{path} cannot be read: {error.strerror}. Check its permissions.") from None
-    return decode(data, str(path))
+
+
+_OPEN = os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe that nobody writes to is no wait
+
+
+def check_regular(mode: int, name: str) -> None:
+    """Raises :class:`ContextError` for a device, a pipe, a socket."""
+    if not stat.S_ISREG(mode):
+        raise ContextError(f"{name} is no regular file: pipe it in, or write it to a file first.")
+
+
+def read_piped(stream: BinaryIO, name: str, most: int = MOST_PIPED) -> bytes:
+    """All of a stream whose end is not known. Raises :class:`ContextError` where it is more than ``most``
+    bytes, or than there is memory for.
+
+    >>> import io
+    >>> read_piped(io.BytesIO(b"four"), "standard input", 4)
+    b'four'
+    """
+    kept = bytearray()
+    try:
+        while piece := stream.read(1 << 20):
+            kept += piece
+            if len(kept) > most:
+                raise ContextError(_too_much(name, f"has more than {sized(most)}, the most that is read"))
+        return bytes(kept)
+    except MemoryError:
+        size = sized(len(kept))
+        kept.clear()
+        raise ContextError(_too_much(name, f"has more than the {size} that there is memory for")) from None
+
+
+def _too_much(name: str, how: str) -> str:
+    return f"{name} {how} from a pipe: save it to a file and name that; a file may be larger than memory."
+
+
+def is_plain_text(data: bytes) -> bool:
+    """Whether all of it is UTF-8, or UTF-16 with a mark."""
+    try:
+        data.decode(_encoding(data))
+    except UnicodeDecodeError:
+        return False
+    return packing(data[:HEAD]) is None and kind_of(data[:HEAD]) == "text"
 
 
 def decode(data: bytes, name: str) -> str:
-    """UTF-8 (or UTF-16 with a mark) as text; ``name`` is used in the error."""
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    """UTF-8 (or UTF-16 with a mark) as text, as text from a file is read: a byte that is no UTF-8 stands as a
+    lone surrogate. ``name`` is used in the error."""
+    if packing(data[:HEAD]) is not None:
+        raise ContextError(f"{name} is packed. Unpack it first, or name it as a file: files are unpacked.")
+    if (kind := kind_of(data[:HEAD])) != "text":
+        raise ContextError(str(not_text(name, kind)))
+    encoding = _encoding(data)
     try:
-        text = data.decode(encoding)
+        return data.decode(encoding, "surrogatepass" if encoding == "utf-16" else "surrogateescape")
     except UnicodeDecodeError as error:
-        kind = "gzip data" if data[:2] == b"\x1f\x8b" else "no UTF-8 text"
-        do = (
-            "Unpack it with gunzip first."
-            if kind == "gzip data"
-            else "Convert it first, e.g. with iconv -t utf-8."
-        )
-        raise ContextError(f"{name} is {kind} (byte {error.start:,}). {do}") from None
-    if "\0" in text[:4096]:
-        raise ContextError(f"{name} is a binary file, not text. Convert it to text first.")
-    return text
+        raise ContextError(f"{name} begins as UTF-16 and is none (byte {error.start:,}).") from None
+
+
+def _encoding(data: bytes) -> str:
+    return "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"

@@ -27,9 +27,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from .. import events as ev
-from ..coverage import mapped
+from ..coverage import mapped, was_sent
 from ..reading import Citation, Range
-from ..types import ROOT
+from ..types import DRIVEN, ROOT
 from .followed import Seen
 
 MOST = 200_000  # ranges that are told
@@ -51,17 +51,22 @@ def readers(seen: Seen, name: str) -> Iterator[Reader]:
     """The readers of a node's input, in the order of its cells."""
     past = seen.past.nodes[name]
     measured = _measured(seen, name)
-    if measured is not None and measured.shown:
+    heard = _heard(seen, name)
+    if measured is not None and measured.shown and heard:
         yield Reader("description", name, 0, 0, None, measured.shown)
     for number, cell in past.cells.items():
         turn = cell.started.turn
         for call in cell.calls:
+            told = seen.calls.get(call.started.call)
+            if told is not None and not was_sent(told):
+                continue
             yield Reader("sub-call", name, turn, number, call.started.call, call.started.ranges)
-        if cell.ended is not None and cell.ended.output:
+        if cell.ended is not None and cell.ended.output and (turn or heard):
             yield Reader("print", name, turn, number, None, cell.ended.ranges)
         for child in cell.children:
             started = child.started
-            yield Reader("question", started.node, turn, number, None, started.ranges)
+            if _heard(seen, started.node):
+                yield Reader("question", started.node, turn, number, None, started.ranges)
             for below in readers(seen, started.node):
                 if started.stretches is None:
                     yield replace(below, ranges=None)
@@ -70,6 +75,12 @@ def readers(seen: Seen, name: str) -> Iterator[Reader]:
                         yield below
                 elif ranges := tuple(mapped(below.ranges, started.stretches)):
                     yield replace(below, ranges=ranges)
+
+
+def _heard(seen: Seen, name: str) -> bool:
+    """Whether the model of a node has replied, so that it has read what it was first shown."""
+    driven = seen.started is not None and seen.started.model.startswith(DRIVEN)
+    return bool(seen.past.nodes[name].replies) or (driven and seen.past.nodes[name].started.parent is None)
 
 
 def _measured(seen: Seen, name: str) -> ev.ContextMeasured | None:
