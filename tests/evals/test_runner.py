@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -87,6 +89,47 @@ async def test_a_line_that_was_cut_is_asked_again(tmp_path: Path) -> None:
     new = await go(tmp_path, model, plan(seeds=1))
     assert [record.task for record in new] == ["among"]
     assert [record.task for record in read_samples(tmp_path)] == ["number", "word", "among"]
+
+
+FULL = """
+import resource, sys
+from dataclasses import replace
+from pathlib import Path
+from unspool.errors import ConfigError
+from unspool.evals.kept import SAMPLES, Kept, read_samples
+
+(first,), folder = read_samples(Path(sys.argv[1])), Path(sys.argv[2])
+with Kept.open(folder, {}, "unspool eval ...") as kept:
+    kept.add(first)
+    whole = (folder / SAMPLES).stat().st_size
+try:
+    with Kept.open(folder, {}, "unspool eval ...") as kept:
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (whole + int(sys.argv[3]), hard))
+        kept.add(replace(first, seed=2))
+except ConfigError as error:
+    print(error)
+assert (folder / SAMPLES).stat().st_size == whole
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+with Kept.open(folder, {}, "unspool eval ...") as kept:
+    assert len(kept.done) == 1
+    kept.add(replace(first, seed=2))
+assert len(read_samples(folder)) == 2
+"""
+
+
+@pytest.mark.parametrize("room", [0, 1, 100])
+async def test_a_full_disk_is_told_and_leaves_whole_lines(room: int, tmp_path: Path) -> None:
+    await go(tmp_path / "from", ScriptedModel(finds), plan(seeds=1, tasks=("word",)))
+    told = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", FULL, str(tmp_path / "from"), str(tmp_path / "to"), str(room)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "cannot be written (File too large): name another folder" in told.stdout
 
 
 async def test_what_no_model_replied_to_is_asked_again(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Mapping
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from ..errors import ConfigError
 from .record import Key, Record, line, read
@@ -37,7 +37,7 @@ Settings = Mapping[str, Setting]
 class Kept:
     """The folder, open for writing."""
 
-    def __init__(self, folder: Path, file: BinaryIO, records: Iterable[Record]) -> None:
+    def __init__(self, folder: Path, file: FileIO, records: Iterable[Record]) -> None:
         self.folder = folder
         self._file = file
         self.done: frozenset[Key] = frozenset(record.key for record in records if record.paid)
@@ -47,7 +47,7 @@ class Kept:
         """Makes it, or goes on in it. Raises :class:`ConfigError`."""
         try:
             (folder / RUNS).mkdir(parents=True, exist_ok=True)
-            file = (folder / SAMPLES).open("ab+")
+            file = (folder / SAMPLES).open("ab+", buffering=0)
         except OSError as error:
             raise _unwritable(folder, error) from None
         try:
@@ -69,10 +69,12 @@ class Kept:
 
     def add(self, record: Record) -> None:
         """One line, on its way to the disk before this returns. Raises :class:`ConfigError`."""
+        rest, before = memoryview(line(record).encode() + b"\n"), os.fstat(self._file.fileno()).st_size
         try:
-            self._file.write(line(record).encode() + b"\n")
-            self._file.flush()
+            while rest:
+                rest = rest[self._file.write(rest) :]
         except OSError as error:
+            self._file.truncate(before)  # half a line would spoil the next
             raise _unwritable(self.folder, error) from None
 
     def close(self) -> None:
@@ -140,7 +142,7 @@ def _agree(folder: Path, settings: Settings, command: str) -> None:
         os.replace(new, folder / SETTINGS)
 
 
-def _mend(file: BinaryIO) -> None:
+def _mend(file: FileIO) -> None:
     """Takes away a last line that has no end."""
     file.seek(0)
     whole = file.read()
