@@ -19,13 +19,14 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from json.encoder import encode_basestring as _quoted  # the encoder's own, in C
 from operator import attrgetter
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from .events import EVENTS, Event
 from .images import Image
@@ -157,6 +158,7 @@ def _plain(value: object, keep: Keep) -> object:
 
 # Reading: what a field's type says decides
 
+_WORD = re.compile(r"[a-zA-Z0-9_-]{0,40}")
 _HIGHEST = 1 << 63  # what an index can hold
 
 
@@ -182,8 +184,10 @@ def _reader(hint: object) -> tuple[Callable[[object, Fetch], object], object]:
         return lambda value, fetch: _record(hint, _mapping(value, fetch), fetch), (
             Usage() if hint is Usage else None
         )
-    if hint is str or (origin is not None and all(isinstance(part, str) for part in inner)):
+    if hint is str:
         return _text, ""
+    if origin is Literal:
+        return _word, ""
     return _PLAIN.get(hint, (_mapping, {}))
 
 
@@ -231,6 +235,13 @@ def _text(value: object, fetch: Fetch) -> str:
         return fetch(str(value[_REFERENCE])).decode("utf-8", "surrogatepass")
     if not isinstance(value, str):
         raise ValueError(f"{_short(value)} is no text")
+    return value
+
+
+def _word(value: object, fetch: Fetch) -> str:
+    """Of a closed set, to which another version may have added some."""
+    if not isinstance(value, str) or _WORD.fullmatch(value) is None:
+        raise ValueError(f"{_short(value)} is no word")
     return value
 
 

@@ -296,7 +296,7 @@ def test_branches_are_all_there(export: Export, tmp_path: Path) -> None:
     answers = Page(export(tmp_path, "--html", "-", "--redact")[1]).answers
     run = kept_run(answers)
     assert {f"runs/{run}/nodes/{node}" for node in ("0", "0%402", "0%403.1")} <= set(answers)
-    assert "## Node 0@3.1" in export(tmp_path, "--md", "-")[1]
+    assert "## Node `0@3.1`" in export(tmp_path, "--md", "-")[1]
 
 
 def test_the_spans_of_a_run_can_be_asked_about(export: Export, kept: Path, tmp_path: Path) -> None:

@@ -116,6 +116,17 @@ def test_names_of_runs(make_cli: MakeCli) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("command", [["show"], ["rm"], ["resume"], ["export", "--md", "-"], ["diff", "last"]])
+def test_nothing_is_the_name_of_no_run(make_cli: MakeCli, command: list[str]) -> None:
+    """An unset variable of a shell must not be the one run that is there."""
+    cli = made(make_cli)
+    before = ids(cli)
+    code, out, err = runs(cli, *command, "")
+    assert (code, out) == (1, "")
+    assert "there is no run ''" in err
+    assert ids(cli) == before
+
+
 def test_rm_and_gc(make_cli: MakeCli) -> None:
     cli = made(make_cli, 4)
     first, second, third, fourth = ids(cli)

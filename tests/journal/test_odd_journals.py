@@ -75,6 +75,22 @@ def vars_of(event: object) -> list[tuple[str, object]]:
     return [(n, getattr(event, n)) for n in getattr(event, "__slots__", ()) if n not in free]
 
 
+@pytest.mark.parametrize("word", ["\x1b[2J", "<b>", "a\nb", "# head", "`|", "x" * 41, "\ud800"])
+def test_a_word_of_a_closed_set_is_a_word(lines: list[str], tmp_path: Path, word: str) -> None:
+    """It is shown as it stands, and another version may have other ones."""
+    journal, path, tried = Journal(tmp_path), tmp_path / "odd" / EVENTS_FILE, 0
+    path.parent.mkdir()
+    for line in lines:
+        for name in {"status", "outcome", "role", "finish", "limit"} & json.loads(line).keys():
+            path.write_text(json.dumps({**json.loads(line), name: "of-2031"}) + "\n")
+            assert getattr(journal.read("odd")[0], name) == "of-2031"
+            path.write_text(json.dumps({**json.loads(line), name: word}) + "\n")
+            with pytest.raises(JournalError, match="is no word"):
+                journal.read("odd")
+            tried += 1
+    assert tried > 4
+
+
 def test_a_newer_version_says_more(lines: list[str], tmp_path: Path) -> None:
     journal, path = Journal(tmp_path), tmp_path / "new" / EVENTS_FILE
     path.parent.mkdir()

@@ -83,12 +83,12 @@ def _run(builder: TraceBuilder, run: str) -> Iterator[str]:
 
 
 def _name(name: str) -> str:
-    """A model's name inside backticks of a table."""
+    """A name inside backticks, in a table too."""
     return safe(name).replace("`", "'").replace("|", "/").replace("\n", " ")
 
 
 def _node(node: Node) -> Iterator[str]:
-    yield f"## Node {node.id}\n\n{fenced(node.query)}"
+    yield f"## Node `{_name(node.id)}`\n\n{fenced(node.query)}"
     if node.parent is not None and node.answer is not None:
         yield f"Its answer:\n\n{fenced(as_text(node.answer))}"
     for turn in node.turns:
@@ -99,7 +99,7 @@ def _turn(node: Node, turn: Turn) -> Iterator[str]:
     name = f"turn {turn.number}" if turn.number else "first look"
     figures = [took(turn.started, turn.ended, without=turn.waited), sandbox_start(turn)]
     figures += [tokens(turn.usage), money(turn.cost)] if turn.usage.calls else []
-    yield f"### Node {node.id}, {name}\n\n{', '.join(each for each in figures if each)}\n"
+    yield f"### Node `{_name(node.id)}`, {name}\n\n{', '.join(each for each in figures if each)}\n"
     for title, text in (("Thoughts", turn.thinking), ("Words", words(turn))):
         if text.strip():
             yield f"{title}:\n\n{fenced(text)}"

@@ -33,7 +33,7 @@ def find_run(journal: Journal, name: str) -> str:
     runs = journal.runs()
     if name == LAST and runs:
         return runs[-1]
-    found = [run for run in runs if run.startswith(name)]
+    found = [run for run in runs if name and run.startswith(name)]  # nothing is the start of no run
     if name in runs or not found:
         return name  # what is not there is refused where it is read
     if len(found) > 1:
