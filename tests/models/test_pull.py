@@ -52,6 +52,13 @@ def put_wheel(index: Path, part: int, data: bytes) -> Path:
     return wheel
 
 
+@pytest.fixture(autouse=True)
+def no_settings_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What decides where pip looks is what a test says, not what the machine's owner has set."""
+    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     folder = tmp_path / "index"

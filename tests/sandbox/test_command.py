@@ -335,9 +335,9 @@ PODMAN = (
     "podman --runtime runc run --rm -i --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 "
     "--rootfs /:O python3 -"
 )
-BWRAP = (
-    "bwrap --ro-bind / / --tmpfs /tmp --dev /dev --proc /proc --unshare-all --die-with-parent --new-session "
-    f"{PYTHON} -"
+BWRAP = (  # with the environment of the tests, which may lie below /tmp
+    f"bwrap --ro-bind / / --tmpfs /tmp --ro-bind {sys.prefix} {sys.prefix} --dev /dev --proc /proc --unshare-all "
+    f"--die-with-parent --new-session {PYTHON} -"
 )
 
 
