@@ -215,6 +215,10 @@ class Engine:
             self._listen(scope, listener)
             await self._go(scope, task, plan)
 
+    async def check(self) -> None:
+        """What is wrong with the models is raised."""
+        await self._models.ready(priced=self._settings.budget.usd is not None)
+
     def cancel(self, run: str) -> None:
         """Stops a run, if it is going. Call it on the runtime's loop."""
         if (task := self._going.get(run)) is not None:

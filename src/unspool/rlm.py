@@ -299,6 +299,11 @@ class RLM:
             job.future.add_done_callback(end_unwanted)  # it may have begun all the same
             raise
 
+    def check(self) -> None:
+        """Finds the models, and raises what a run would of them: :class:`ConfigError` where there is none, or
+        where a limit in dollars cannot be kept."""
+        runtime().wait(self._engine.check())
+
     def cancel(self, run: str) -> None:
         """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""
         runtime().loop.call_soon_threadsafe(self._engine.cancel, run)

@@ -19,6 +19,7 @@ from .options import (
     CallsLimit,
     MaxDepth,
     Models,
+    ModelSettingsGiven,
     Quiet,
     RunsFolder,
     SandboxOption,
@@ -76,16 +77,7 @@ def ask(
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop after this time.", show_default=False)
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Of the models: temperature, max_tokens, seed, effort, stop, or price (dollars for a "
-            "million tokens, READ/WRITTEN); root.NAME or sub.NAME for one.",
-            show_default=False,
-        ),
-    ] = None,
+    settings: ModelSettingsGiven = None,
     profile: Annotated[
         str | None,
         typer.Option(

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from .ask import named
 from .exits import CANCELLED, errors_as_exits
-from .options import Models, Quiet, SubModels, UsdLimit
+from .options import Models, ModelSettingsGiven, Quiet, SubModels, UsdLimit
 from .report import duration
 from .terminal import Output, complain, safe
 
@@ -125,12 +125,7 @@ def run(
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Stop a sample after this time.", show_default=False)
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Of the models, as for unspool ask.", show_default=False
-        ),
-    ] = None,
+    settings: ModelSettingsGiven = None,
     jobs: Annotated[
         int | None,
         typer.Option(

@@ -16,6 +16,7 @@ from .options import (
     CallsLimit,
     Models,
     NoCache,
+    PriceGiven,
     TokensLimit,
     UsdLimit,
 )
@@ -24,6 +25,7 @@ from .terminal import Output, complain, is_terminal, safe, unwritten
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from ..models.settings import ModelSettings
     from ..single import SingleCalls
 
 
@@ -36,6 +38,7 @@ def llm(
     tokens: TokensLimit = None,
     calls: CallsLimit = None,
     budget: BudgetFile = None,
+    settings: PriceGiven = None,
     no_cache: NoCache = False,
     as_object: AsObject = False,
 ) -> None:
@@ -74,12 +77,36 @@ def llm(
                 return code_of(got.error)
             return FAILED if unwritten("the reply") else 0
 
-        code = with_calls(ask, model=model, limits=(usd, tokens, calls), budget=budget, cache=not no_cache)
+        code = with_calls(
+            ask,
+            model=model,
+            limits=(usd, tokens, calls),
+            budget=budget,
+            settings=settings,
+            cache=not no_cache,
+        )
     raise typer.Exit(code)
 
 
 def code_of(error: FailedCall) -> int:
     return CODES["budget"] if error.kind == "budget" else FAILED
+
+
+def _price_alone(given: list[str] | None) -> ModelSettings:
+    """The price that ``--set`` says. All else would be sent, and the cache knows a call by what is sent."""
+    from dataclasses import replace
+
+    from ..errors import ConfigError
+    from ..models.settings import UNSET
+    from ..models.spelled import parsed
+
+    price, of_sub = parsed(given or ())
+    if price != of_sub or replace(price, price=None) != UNSET:
+        told = ", ".join(given or ())
+        raise ConfigError(
+            f"--set {told}: there is one model here, of which the price alone is set: price=READ/WRITTEN"
+        )
+    return price
 
 
 def with_calls(
@@ -88,6 +115,7 @@ def with_calls(
     model: list[str] | None,
     limits: tuple[float | None, int | None, int | None],
     budget: Path | None,
+    settings: list[str] | None,
     cache: bool,
     concurrency: int = 32,
 ) -> int:
@@ -98,6 +126,7 @@ def with_calls(
     from ..budget import Budget
     from ..cache import ReplyCache, default_folder
     from ..models.discover import resolve, resolve_pair
+    from ..models.priced import with_prices
     from ..shared_budget import SharedBudget
     from ..single import SingleCalls
     from .ask import named
@@ -105,10 +134,12 @@ def with_calls(
 
     usd, tokens, calls = limits
     given = Budget(usd=usd, tokens=tokens, calls=calls)
+    priced = _price_alone(settings)
     spends = given if budget is None else SharedBudget(budget, given)
     with shown_progress() as progress:  # the local model is pulled on first use
         names = named(model)
         chosen = resolve(names, progress=progress) if names else resolve_pair(progress=progress)[1]
+    _, chosen = with_prices(chosen, chosen, (priced, priced))
     kept = ReplyCache(default_folder()) if cache else None
 
     async def do() -> int:

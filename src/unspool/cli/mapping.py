@@ -9,7 +9,7 @@ import typer
 
 from .exits import errors_as_exits
 from .llm import with_calls
-from .options import BudgetFile, CallsLimit, Models, NoCache, Quiet, TokensLimit, UsdLimit
+from .options import BudgetFile, CallsLimit, Models, NoCache, PriceGiven, Quiet, TokensLimit, UsdLimit
 from .terminal import is_terminal
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def map_(
     tokens: TokensLimit = None,
     calls: CallsLimit = None,
     budget: BudgetFile = None,
+    settings: PriceGiven = None,
     concurrency: Annotated[
         int,
         typer.Option(
@@ -71,6 +72,7 @@ def map_(
             model=model,
             limits=(usd, tokens, calls),
             budget=budget,
+            settings=settings,
             cache=not no_cache,
             concurrency=concurrency,
         )

@@ -10,7 +10,7 @@ import typer
 
 from .ask import named
 from .exits import FAILED, errors_as_exits
-from .options import Cache, MaxDepth, Models, RunsFolder, SubModels
+from .options import Cache, MaxDepth, Models, ModelSettingsGiven, RunsFolder, SubModels
 from .terminal import Output, is_terminal, safe
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def mcp(
             show_default=False,
         ),
     ] = 30,
+    settings: ModelSettingsGiven = None,
     max_turns: Annotated[
         int,
         typer.Option(
@@ -107,10 +108,12 @@ def mcp(
         from ..mcp.desk import Desk
         from ..mcp.handles import Handles
         from ..mcp.places import Places
+        from ..models.spelled import parsed
         from ..rlm import RLM
 
         if missing := [folder for folder in root or () if not os.path.isdir(folder)]:
             raise ConfigError(f"--root {missing[0]}: there is no such folder")
+        of_root, of_sub = parsed(settings or ())
         engine = RLM(
             root_model,
             sub_model=sub,
@@ -118,9 +121,13 @@ def mcp(
             max_depth=max_depth,
             cell_seconds=cell_seconds,
             budget=Budget(usd=usd, tokens=tokens, calls=calls),
+            settings=of_root,
+            sub_settings=of_sub,
             cache=cache,
             runs=not no_journal and (runs or True),
         )
+        if usd is not None:
+            engine.check()
         places = Places().within(root or ())
         desk = Desk(engine, places, asks=Budget(seconds=seconds), handles=Handles(engine))
         if http:

@@ -48,6 +48,25 @@ TokensLimit = Annotated[
 CallsLimit = Annotated[
     int | None, typer.Option("--calls", metavar="N", help="Make at most N sub-calls.", show_default=False)
 ]
+ModelSettingsGiven = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Of the models: temperature, max_tokens, seed, effort, stop, or price (dollars for a "
+        "million tokens, READ/WRITTEN); root.NAME or sub.NAME for one.",
+        show_default=False,
+    ),
+]
+PriceGiven = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="price=READ/WRITTEN",
+        help="What the model costs, in dollars for a million tokens, where no list says it: for --usd.",
+        show_default=False,
+    ),
+]
 MaxDepth = Annotated[
     int,
     typer.Option(

@@ -10,10 +10,21 @@ import typer
 
 from .ask import named
 from .exits import errors_as_exits
-from .options import Cache, MaxDepth, Models, Quiet, RunsFolder, SandboxOption, StrategyOption, SubModels
+from .options import (
+    Cache,
+    MaxDepth,
+    Models,
+    ModelSettingsGiven,
+    Quiet,
+    RunsFolder,
+    SandboxOption,
+    StrategyOption,
+    SubModels,
+)
 from .terminal import Output, safe
 
 if TYPE_CHECKING:
+    from ..budget import Budget
     from ..server.settings import ServerSettings
 
 
@@ -66,6 +77,7 @@ def serve(
         int | None,
         typer.Option(metavar="N", help="Read and write at most N tokens in a run.", show_default=False),
     ] = None,
+    settings_given: ModelSettingsGiven = None,
     max_turns: Annotated[
         int,
         typer.Option(
@@ -94,6 +106,7 @@ def serve(
 
         from ..budget import Budget
         from ..models.discover import resolve_pair
+        from ..models.spelled import parsed
         from ..rlm import RLM
         from ..server.app import Service
         from ..server.process import listen
@@ -102,12 +115,13 @@ def serve(
         from ..strategies import checked
         from .pulling import shown_progress
 
-        how = checked(strategy)
+        how, (of_root, of_sub) = checked(strategy), parsed(settings_given or ())
         if token is None:
             token = os.environ.get(TOKEN_VARIABLE)
         settings = ServerSettings(
             host=host, port=port, token=token, runs=at_once, body_bytes=body_mb << 20, seconds=seconds
         )
+        budget = Budget(usd=usd, tokens=tokens)
         bound = listen(settings)
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
             root, sub = resolve_pair(named(model), named(sub_model), progress=progress)
@@ -116,12 +130,15 @@ def serve(
             sub_model=sub,
             max_turns=max_turns,
             max_depth=max_depth,
-            budget=Budget(usd=usd, tokens=tokens),
+            budget=budget,
+            settings=of_root,
+            sub_settings=of_sub,
             sandbox=sandbox,
             cache=cache,
             runs=not no_journal and (runs or True),
             strategy=how,
         )
+        engine.check()
         out = Output(sys.stderr)
         names = (root.info.name, sub.info.name)
 
@@ -130,7 +147,8 @@ def serve(
                 out.line(safe(text))
 
         def ready() -> None:
-            for line in _banner(settings, bound.getsockname()[1], names):
+            limits = _limits(settings, budget, max_turns)
+            for line in _banner(settings, bound.getsockname()[1], names, limits):
                 log(line)
 
         service = Service(engine, settings, name=root.info.name, log=log)
@@ -141,7 +159,15 @@ def serve(
         log("stopped")
 
 
-def _banner(settings: ServerSettings, port: int, names: tuple[str, str]) -> list[str]:
+def _limits(settings: ServerSettings, budget: Budget, max_turns: int) -> str:
+    """What bounds the server, and each run in it."""
+    each = [f"{settings.seconds:g} s", f"{max_turns} turns"]
+    each += [f"${budget.usd:g}"] if budget.usd is not None else []
+    each += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
+    return f"{settings.runs} runs at once, each {', '.join(each)}"
+
+
+def _banner(settings: ServerSettings, port: int, names: tuple[str, str], limits: str) -> list[str]:
     root, sub = names
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     key = "the token" if settings.token else "anything: only this machine is served"
@@ -150,6 +176,6 @@ def _banner(settings: ServerSettings, port: int, names: tuple[str, str]) -> list
         f"  base URL  http://{host}:{port}/v1",
         "  model     unspool",
         f"  API key   {key}",
-        f"  limits    {settings.runs} runs at once, {settings.seconds:g} s each",
+        f"  limits    {limits}",
         "Ctrl-C stops it.",
     ]
