@@ -92,6 +92,12 @@ class Settings:
         }
 
 
+def _bounded(by_strategy: Limits, asked: Limits) -> Mapping[str, int]:
+    """The turns of a strategy that takes fewer than may be taken: a higher limit gives no more."""
+    turns = by_strategy.max_turns
+    return {"strategy_turns": turns} if turns < asked.max_turns else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who asked: told of each event; ``loop`` is the one that async tools run on, ``live`` wants pieces."""
@@ -154,7 +160,7 @@ class Engine:
                 "strategy": strategy,
                 "named": int(isinstance(context, Contexts)),
                 **(plan.told if plan else {}),
-                **({"max_turns": None} if driver else {}),
+                **({"max_turns": None} if driver else _bounded(scope.limits, settings.limits)),
             },
             context_hash=await hash_of(context) if settings.store is not None else None,
             sources=tuple(sources) or paths,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from . import events as ev
 from .sandbox.protocol import CellResult
-from .types import CUT, PASSING, FailureKind
+from .types import CUT, PASSING, FailureKind, was_refused
 
 _UNDONE = ("rolled_back", "restarted")  # outcomes after which nothing of the cell is left in the REPL
 
@@ -113,6 +113,7 @@ class PastRun:
     def __init__(self, events: Iterable[ev.Event]) -> None:
         self.nodes: dict[str, PastNode] = {}
         self.last_call = self.last_batch = 0
+        self.refused: set[int] = set()  # calls that were never sent
         self._calls: dict[int, PastCall] = {}
         self._born: dict[str, int] = {}
         for event in events:
@@ -141,6 +142,8 @@ class PastRun:
                 self.nodes[event.node].measured.append(replace(event, seq=0, time=0.0))
             case ev.CallEnded():
                 self._calls[event.call].ended = event
+                refused = was_refused(event.error, event.usage)
+                (self.refused.add if refused else self.refused.discard)(event.call)
             case ev.Diverged():
                 self.drop(event.node, event.turn, event.cell)
             case ev.RunResumed():

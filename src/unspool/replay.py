@@ -38,6 +38,7 @@ class Replay:
         self.tell: Callable[[ev.Event], None] = lambda event: None
         self.last_call = self._past.last_call
         self.last_batch = self._past.last_batch
+        self.refused = self._past.refused
         self._shared: dict[str, PastRun] = {}  # by branch: the trunk up to where it left it
 
     def share(self, branch: str, trunk: Sequence[ev.Event]) -> None:

@@ -28,7 +28,7 @@ from . import events as ev
 from .errors import JournalError
 from .event_lines import decode
 from .journal import EVENTS_FILE, Journal, whole_lines
-from .types import known_sum
+from .types import known_sum, was_refused
 
 INDEX_FILE = "index.sqlite"
 INTERRUPTED, RUNNING, BROKEN = "interrupted", "running", "unreadable"
@@ -80,7 +80,7 @@ class RunIndex:
 
     def _live(self, row: RunRow) -> RunRow:
         with contextlib.suppress(JournalError, OSError):  # it went away, or belongs to another user
-            if row.state == INTERRUPTED and self._journal.is_written(row.id):
+            if row.state in (INTERRUPTED, BROKEN) and self._journal.is_written(row.id):
                 return replace(row, state=RUNNING)
         return row
 
@@ -88,14 +88,16 @@ class RunIndex:
         path = self._journal.folder / run
         row = RunRow(run, stamp, size=_size(path))
         calls: set[int] = set()
+        begun = False  # without its first event nothing can be made of a run
         try:
             for line in whole_lines(path / EVENTS_FILE):
                 event = decode(line, lambda key: "…".encode())  # the long texts are not needed here
+                begun = begun or isinstance(event, ev.RunStarted)
                 if event is not None:
                     row = _fold(row, event, calls)
         except (JournalError, ValueError, TypeError, KeyError, AttributeError):
             return replace(row, state=BROKEN)
-        return row
+        return row if begun else replace(row, state=BROKEN)
 
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -143,7 +145,12 @@ def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
             return replace(row, state=INTERRUPTED)
         case ev.ModelReplied() if not event.shared:
             return replace(row, cost=known_sum(row.cost, event.cost))
+        case ev.CallEnded() if was_refused(event.error, event.usage):
+            calls.discard(event.call)
+            return replace(row, sub_calls=len(calls))
         case ev.CallEnded() if event.usage.calls and not event.cached:
+            calls.add(event.call)  # of a run that went on, it may have been refused before
+            row = replace(row, sub_calls=len(calls))
             return replace(row, cost=known_sum(row.cost, event.cost))
         case ev.TurnStarted() if event.node == "0":
             return replace(row, turns=max(row.turns, event.turn))

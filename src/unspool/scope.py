@@ -135,13 +135,19 @@ class Scope:
     notes: list[str] = field(default_factory=list)
     calls: Iterator[int] = field(init=False)
     batches: Iterator[int] = field(init=False)
-    sub_calls: int = field(init=False)
+    refused: set[int] = field(init=False)  # sub-calls that a limit did not let through
+    begun: int = field(init=False)  # sub-calls, those included
 
     def __post_init__(self) -> None:
         self.calls = itertools.count(self.replay.last_call + 1)
         self.batches = itertools.count(self.replay.last_batch + 1)
-        self.sub_calls = self.replay.last_call
+        self.begun, self.refused = self.replay.last_call, set(self.replay.refused)
         self.replay.tell = self.log.emit
+
+    @property
+    def sub_calls(self) -> int:
+        """How many were made."""
+        return self.begun - len(self.refused)
 
     def check(self) -> None:
         """Raises the error after which nothing more is sent, if there is one."""

@@ -30,7 +30,7 @@ from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
 from .sub_prompts import Prompt, Result, as_images, as_items, as_pairs, as_text, told_apart
-from .types import FailedCall
+from .types import FailedCall, was_refused
 
 if TYPE_CHECKING:
     from .past import PastCell
@@ -237,7 +237,7 @@ class SubCalls:
 
     def _call_starts(self, asked: Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
         number = next(self._scope.calls)
-        self._scope.sub_calls += 1
+        self._scope.begun += 1
         self._scope.log.emit(
             ev.CallStarted(
                 node=self._task.node,
@@ -344,6 +344,7 @@ class SubCalls:
         *,
         cached: bool = False,
     ) -> None:
+        (self._scope.refused.add if was_refused(error, paid.usage) else self._scope.refused.discard)(number)
         self._scope.log.emit(
             ev.CallEnded(
                 node=self._task.node,

@@ -16,6 +16,7 @@ is a ``ToolError`` there. Neither reaches the host.
 from __future__ import annotations
 
 import asyncio
+import builtins
 import inspect
 import keyword
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -132,6 +133,11 @@ class Toolbox:
             name = getattr(tool, "__name__", "")
             if not callable(tool) or not name.isidentifier() or keyword.iskeyword(name):
                 raise ConfigError(f"tools: {tool!r} has no usable name; pass a function made with def")
+            if hasattr(builtins, name):
+                raise ConfigError(
+                    f"tools: {name!r} is a builtin of Python, which code in the REPL could use no more; "
+                    "rename the function"
+                )
             if name in RESERVED or name in self._tools or name == DRAFT:
                 raise ConfigError(f"tools: the name {name!r} is taken; rename the function")
             self._tools[name] = _Tool(name, tool)

@@ -151,6 +151,11 @@ class CellError:
     line: int | None = None
 
 
+def was_refused(error: FailedCall | None, usage: Usage) -> bool:
+    """Whether a sub-call that ended so was never sent, since a limit was in its way: it was not made."""
+    return error is not None and error.kind == "budget" and not usage.calls
+
+
 @dataclass(frozen=True, slots=True)
 class SubCall:
     """One model call made from code, or one item of a batch."""
@@ -175,6 +180,11 @@ class SubCall:
     images: tuple[str, ...] = ()  # that were sent with the prompt: format, size and hash of each
     started: float | None = None  # Unix seconds, as below
     ended: float | None = None
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was never sent, since a limit was in its way."""
+        return was_refused(self.error, self.usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +325,7 @@ class Run:
     cost: float | None
     ledger: tuple[LedgerLine, ...]
     turns: int  # turns of the root node
-    sub_calls: int  # sub-calls of the whole tree, failed ones included
+    sub_calls: int  # sub-calls of the whole tree, failed ones included, those that no limit let through not
     seconds: float
     notes: tuple[str, ...]
     reused: Usage
@@ -340,7 +350,9 @@ class Run:
 
     def _figures(self) -> str:
         cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
-        return f"{self.turns:,} turns, {self.sub_calls:,} sub-calls, {cost}, {self.seconds:.1f} s"
+        turns = "1 turn" if self.turns == 1 else f"{self.turns:,} turns"
+        calls = "1 sub-call" if self.sub_calls == 1 else f"{self.sub_calls:,} sub-calls"
+        return f"{turns}, {calls}, {cost}, {self.seconds:.1f} s"
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: the answer, the figures, the tree of nodes. Escaped, bounded in size."""

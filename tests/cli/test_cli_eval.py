@@ -140,3 +140,36 @@ def test_one_clear_error(make_cli: MakeCli, arguments: list[str], words: str) ->
     assert words in told
     assert "Traceback" not in told
     assert not Path(cli.folder / "out" / "report.md").exists()
+
+
+def test_what_cannot_be_made_leaves_no_folder(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    done = evaluate(cli, "logs", "--model", "oracle", "--out", "new", "--data", str(cli.folder / "nowhere"))
+    assert done.returncode == 2
+    assert b"name that folder with --data" in done.stderr
+    assert not (cli.folder / "new").exists()
+
+
+def test_a_number_of_seeds_without_end_is_refused(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    done = evaluate(cli, "logs", "--model", "oracle", "--out", "new", "--seeds", "99999999999")
+    assert done.returncode == 2
+    assert b"--seeds" in done.stderr
+    assert b"10000" in done.stderr
+    assert not (cli.folder / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"suite": 3}', "suite: Input should be a valid string; task: Field required"),
+        ("nonsense", "Invalid JSON"),
+    ],
+)
+def test_a_line_that_is_no_sample_says_which_field(make_cli: MakeCli, line: str, words: str) -> None:
+    cli = make_cli(["unused"])
+    (cli.folder / "kept").mkdir()
+    (cli.folder / "kept" / "samples.jsonl").write_text(line + "\n")
+    done = evaluate(cli, "report", "kept")
+    assert done.returncode == 2
+    assert f"line 1: no sample of unspool eval ({words}".encode() in done.stderr

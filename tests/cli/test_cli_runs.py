@@ -184,3 +184,41 @@ def test_text_of_a_run_cannot_command_the_terminal(make_cli: MakeCli) -> None:
         ("show", "last", "--json"),
     ):
         assert "\x1b" not in runs(cli, *arguments)[1]
+
+
+@pytest.mark.parametrize("garbage", [bytes(range(11, 256)) * 9, b"\xff\xfe\n" * 50, b"{}\n", b""])
+def test_what_is_no_journal_is_listed_as_unreadable(make_cli: MakeCli, garbage: bytes) -> None:
+    cli = make_cli(["unused"])
+    (cli.folder / "kept" / "20260101-000000-aaaaaaaa").mkdir(parents=True)
+    (cli.folder / "kept" / "20260101-000000-aaaaaaaa" / "events.jsonl").write_bytes(garbage)
+    code, out, err = runs(cli, "list")
+    assert (code, err) == (0, "")
+    assert "unreadable" in out
+    assert "to remove it: unspool runs rm 20260101-000000-aaaaaaaa" in out
+    assert "resume" not in out + "".join(runs(cli, "show", "last")[1:])
+    assert runs(cli, "rm", "last")[0] == 0
+    assert ids(cli) == []
+
+
+def test_no_limit_is_named_that_raises_nothing(make_cli: MakeCli) -> None:
+    """The strategy takes two turns, whatever ``--max-turns`` says."""
+    cli = make_cli(["Answer: many"])
+    file = cli.file("a.txt", "hello")
+    command = cli.ask("q", file, "--strategy", "direct", "--answer", "int", "--runs", "kept")
+    done = cli.run(command)
+    assert done.returncode == 4
+    assert b"all 2 turns are used" in done.stderr
+    assert b"to go on" not in done.stderr
+    told = runs(cli, "show", "last")[1]
+    assert "turns of the strategy 2" in told
+    assert "to go on" not in told
+
+
+def test_what_was_piped_in_is_to_be_piped_in_again(make_cli: MakeCli) -> None:
+    cli = make_cli(lambda ask: Behaviour(LOOK))
+    command = [*cli.ask("q", "--runs", "kept", "--max-turns", "1")]
+    assert cli.run(command, stdin=b"some text\n").returncode == 4
+    code, _, err = runs(cli, "resume", "last", "--max-turns", "2")
+    assert code == 2
+    assert "standard input is empty" in err
+    assert "pipe it in again" in err

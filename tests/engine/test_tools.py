@@ -18,7 +18,7 @@ from unspool import RLM
 from unspool.errors import ConfigError
 from unspool.testing import ScriptedModel
 from unspool.tools import RESERVED as TAKEN
-from unspool.tools import Toolbox
+from unspool.tools import Tool, Toolbox
 
 from .helpers import play, py, shown
 
@@ -288,3 +288,9 @@ def test_a_name_that_the_profile_uses_is_refused() -> None:
     with pytest.raises(ConfigError, match="find"):
         RLM(model, tools=[find]).run("q", "c")
     assert model.requests == []
+
+
+@pytest.mark.parametrize("tool", [print, sorted, len])
+def test_a_tool_takes_the_place_of_no_builtin(tool: Tool) -> None:
+    with pytest.raises(ConfigError, match=rf"{tool.__name__}' is a builtin of Python.*rename"):
+        RLM(ScriptedModel([]), tools=[tool])

@@ -58,6 +58,26 @@ class TestWith:
         _, model = by("retrieval", ["Answer: x"], "1\n2\n3\n")
         assert "[passage 1 of 1]\n1\n2\n3" in asked(model)
 
+    @pytest.mark.parametrize(
+        ("context", "head"),
+        [
+            ("5\n", "5"), ("a", "a"), ("the of and", "the of and"), ("!!! ???", "!!! ???"), ([1, 2], "1\n2"),
+            (5, "5"), ("\n".join("5" * 1_200), "5\n5\n5"), ("words of another kind", "words of another kind"),
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("query", ["Who paid?", "the?", "?"])
+    def test_with_no_word_in_common_the_head_is_given(self, context: object, head: str, query: str) -> None:
+        run, model = by("retrieval", ["Answer: x"], context, query=query)
+        assert run.answer == "x"
+        assert f"]\n{head}" in asked(model)
+        assert "no word of the question is in the input: the model was given its first passages" in run.notes
+
+    def test_a_table_of_numbers(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        run, model = by("retrieval", ["Answer: x"], pandas.DataFrame({"a": [1, 2]}))
+        assert run.answer == "x"
+        assert "a\n1\n2" in asked(model)
+
     def test_an_empty_input(self) -> None:
         run, _ = by("retrieval", ["Answer: x"], "")
         assert run.answer == "x"

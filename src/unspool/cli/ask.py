@@ -160,7 +160,7 @@ def ask(
         if not quiet:
             tell_reading(story)
         if not quiet and not no_journal:
-            hint(story.ended, runs, kept=bool(sources) or keep_context)
+            hint(story.ended, story.started, runs, kept=bool(sources) or keep_context)
     raise typer.Exit(code)
 
 

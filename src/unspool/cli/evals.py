@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..evals.record import Record
     from ..evals.runner import Means, Plan, Solver
 
+MOST_SEEDS = 10_000
 JOBS = 4  # samples at once, where a model says nothing of how many requests it takes
 
 
@@ -116,7 +117,9 @@ def run(
     ] = "8k,32k",
     seeds: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Contexts of each size. [default: 5]", show_default=False),
+        typer.Option(
+            min=1, max=MOST_SEEDS, metavar="N", help="Contexts of each size. [default: 5]", show_default=False
+        ),
     ] = 5,
     tasks: Annotated[
         str, typer.Option(metavar="NAMES", help="These tasks of the suites alone.", show_default=False)
@@ -167,6 +170,7 @@ def run(
         solver, at_once = _solver(model, sub_model, plan, means, quiet=quiet)
         asked = _settings(usd, seconds, settings)
         try:
+            plan.check()
             with Kept.open(out, asked, _command()) as kept:
                 stopped = _measure(plan, solver, kept, jobs or at_once, quiet=quiet)
         finally:

@@ -145,6 +145,8 @@ def _cell(view: View, event: ev.CellEnded, show_code: bool) -> Iterator[Line]:
         parts.append(f"{count(event.printed, 'character')} printed")
     if every:
         parts.append(calls(done, every, failed))
+    if view.refused:
+        parts.append(f"{count(view.refused, 'sub-call')} refused for a limit")
     if event.outcome in _STOPPED:
         parts.append(_STOPPED[event.outcome])
     yield Line("note", f"{_turn(event.turn)}: {', '.join(parts)}")

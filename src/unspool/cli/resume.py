@@ -91,19 +91,27 @@ def resume(
         code = deliver(story, as_object=as_object)
         if not quiet:
             tell_reading(story)
-            hint(story.ended, runs)
+            hint(story.ended, story.started, runs)
     raise typer.Exit(code)
 
 
 def _context(files: list[str] | None, started: RunStarted) -> object:
     """The input as it is given, or None where the run knows where it is."""
+    from ..errors import ContextError
     from .inputs import read_context
 
     if files:
         return read_context(files)
     known = started.kept is not None or started.sources
     piped = sys.stdin is not None and not is_terminal(sys.stdin)
-    return read_context(()) if piped and not known else None
+    if known or not piped:
+        return None
+    try:
+        return read_context(())
+    except ContextError as error:
+        raise ContextError(
+            f"{error} The run {started.run} was asked of what was piped in: pipe it in again."
+        ) from None
 
 
 def _engine(

@@ -16,7 +16,7 @@ from .options import RunsFolder
 from .terminal import Output, columns, complain, cut, safe
 
 if TYPE_CHECKING:
-    from ..events import RunEnded
+    from ..events import RunEnded, RunStarted
     from ..journal import Journal
     from ..run_index import RunRow
     from ..types import Limit
@@ -47,12 +47,15 @@ _RAISED_BY: Mapping[Limit, str] = {
 }  # fmt: skip
 
 
-def to_go_on(run: str, folder: Path | None, ended: RunEnded | None) -> str:
-    """What a person types to go on with a run.
+def to_go_on(run: str, folder: Path | None, ended: RunEnded | None, started: RunStarted | None) -> str:
+    """What a person types to go on with a run; nothing where that would not help.
 
-    >>> to_go_on("r1", None, None)
+    >>> to_go_on("r1", None, None, None)
     'to go on: unspool runs resume r1'
     """
+    own = started.settings.get("strategy_turns") if started else None
+    if ended is not None and ended.limit == "turns" and isinstance(own, int) and ended.turns >= own:
+        return ""  # its strategy takes no more turns, whatever the limit is
     command = f"unspool runs resume {run}{runs_option(folder)}"
     if ended is not None and ended.limit is not None:
         return f"to go on with a higher limit: {command} {_RAISED_BY[ended.limit]} N"
@@ -66,11 +69,14 @@ def runs_option(folder: Path | None) -> str:
     return f" --runs {shlex.quote(str(folder))}" if folder else ""
 
 
-def hint(ended: RunEnded | None, folder: Path | None, *, kept: bool = True) -> None:
+def hint(
+    ended: RunEnded | None, started: RunStarted | None, folder: Path | None, *, kept: bool = True
+) -> None:
     """On stderr: how to go on with a run that was not answered."""
     if ended is not None and ended.run and ended.status != "answered":
         again = "" if kept else ", with the same input piped in"
-        Output(sys.stderr).line(f"{to_go_on(ended.run, folder, ended)}{again}")
+        if told := to_go_on(ended.run, folder, ended, started):
+            Output(sys.stderr).line(f"{told}{again}")
 
 
 @app.command("list")
@@ -100,7 +106,12 @@ def _told(row: RunRow, width: int | None) -> str:
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.started)) if row.started else "?"
     amounts = f"{when}  {count(row.turns, 'turn')}, {count(row.sub_calls, 'sub-call')}, {money(row.cost)}"
-    lines = (f"{row.id}  {row.state}", f"    {amounts}", f"    {row.query}")
+    from ..run_index import BROKEN
+
+    if row.state == BROKEN:
+        lines: tuple[str, ...] = (f"{row.id}  {row.state}", f"    to remove it: unspool runs rm {row.id}")
+    else:
+        lines = (f"{row.id}  {row.state}", f"    {amounts}", f"    {row.query}")
     return "\n".join(cut(safe(line), width) for line in lines)
 
 

@@ -196,7 +196,7 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     yield (part(f"{state} {lasted}", status_style(status)),)
     nodes = [node for each in builder.roots() for node in each.walk()]
     usage, cost = (ended.usage, ended.cost) if ended else total(builder.roots())
-    sub_calls = ended.sub_calls if ended else sum(1 for node in nodes for _ in node.calls())
+    sub_calls = ended.sub_calls if ended else sum(not call.refused for node in nodes for call in node.calls())
     turns = max((turn.number for turn in root.turns), default=0) if root else 0
     children = sum(node.parent is not None for node in nodes)
     amounts = [count(turns, "turn"), count(sub_calls, "sub-call")]
@@ -209,6 +209,8 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     limits = [
         f"{name} {started.settings[name]}" for name in _LIMITS if started.settings.get(name) is not None
     ]
+    if (own := started.settings.get("strategy_turns")) is not None:
+        limits.append(f"turns of the strategy {own}")
     yield (part(f"limits: {', '.join(limits)}", DIM),)
     yield ()
 
@@ -237,5 +239,7 @@ def _end(builder: TraceBuilder, name: str, runs: Path | None, paper: Paper, goin
     driven = builder.started is not None and builder.started.model.startswith(DRIVEN)
     if not driven and (ended is None or ended.status != "answered"):
         watched = f"it is still going: unspool watch {name}{runs_option(runs)}"
-        rows.append((part(watched if going else to_go_on(name, runs, ended)),))
+        unread = f"nothing of it can be read. To remove it: unspool runs rm {name}{runs_option(runs)}"
+        told = unread if builder.started is None else to_go_on(name, runs, ended, builder.started)
+        rows += [(part(watched if going else told),)] if going or told else []
     paper.write(rows if len(rows) > 1 else [], whole=True)

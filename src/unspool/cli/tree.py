@@ -126,9 +126,15 @@ def calls_told(cells: Sequence[CellRun]) -> str:
     calls = [call for cell in cells for call in cell.sub_calls]
     if not calls:
         return ""
-    failed = sum(call.error is not None for call in calls)
+    refused = sum(call.refused for call in calls)
+    failed = sum(call.error is not None for call in calls) - refused
     cached = sum(call.cached for call in calls)
     still = sum(call.ended is None for call in calls)
-    told = count(len(calls), "sub-call")
-    marks = ((failed, "failed"), (cached, "from the cache"), (still, "without a reply"))
+    told = count(len(calls) - refused, "sub-call")
+    marks = (
+        (refused, "refused for a limit"),
+        (failed, "failed"),
+        (cached, "from the cache"),
+        (still, "without a reply"),
+    )
     return told + "".join(f", {number:,} {what}" for number, what in marks if number)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .. import events as ev
-from ..types import CUT, PASSING, ROOT, CellOutcome, Status, Usage
+from ..types import CUT, PASSING, ROOT, CellOutcome, Status, Usage, was_refused
 
 Phase = Literal[
     "starting", "asking the model", "asking again", "the model writes", "the sandbox starts", "running code",
@@ -54,6 +54,7 @@ class View:
     calls_done: int = 0
     calls_all: int = 0
     calls_failed: int = 0
+    refused: int = 0  # calls of this cell that a limit did not let through: in none of the figures above
     again: int = 0  # of the failed, those of this cell that a resumed run asks again
     cut: bool = False  # something in this cell was stopped, so that its end says nothing
     before: tuple[int, int, int] = (0, 0, 0)  # done, all, failed as the cell began
@@ -88,7 +89,11 @@ def fold(view: View, event: ev.Event) -> View:
             )
         case ev.RunResumed():
             done, failed = view.calls_done - view.again, view.calls_failed - view.again
-            return replace(view, calls_done=done, calls_failed=failed, again=0, cut=False)
+            more = view.refused if view.cut or view.outcome is None else 0  # they are asked again, too
+            return replace(
+                view, calls_done=done, calls_all=view.calls_all + more, calls_failed=failed,
+                again=0, cut=False, refused=view.refused - more,
+            )  # fmt: skip
         case ev.NodeStarted():
             return replace(view, nodes=view.nodes + 1)
         case ev.ModelReplied():
@@ -128,6 +133,8 @@ def _with_children(view: View, event: ev.Event) -> View:
             child = replace(child, calls_all=child.calls_all + event.size)
         case ev.CallStarted() if child and event.batch is None:
             child = replace(child, calls_all=child.calls_all + 1)
+        case ev.CallEnded() if child and was_refused(event.error, event.usage):
+            child = replace(child, calls_all=child.calls_all - 1)
         case ev.CallEnded() if child:
             child = replace(child, calls_done=child.calls_done + 1)
         case _:
@@ -150,7 +157,7 @@ def _root(view: View, event: ev.TurnStarted | ev.ModelDelta | ev.CellStarted | e
             counts = (view.calls_done, view.calls_all, view.calls_failed)
             return replace(
                 view, phase="running code", code=event.code, output="", outcome=None, before=counts,
-                again=0, cut=False,
+                again=0, cut=False, refused=0,
             )  # fmt: skip
         case ev.CellEnded():
             error = f"{event.error.type}: {event.error.message}" if event.error else ""
@@ -165,6 +172,8 @@ def _sub_calls(view: View, event: ev.BatchStarted | ev.CallStarted | ev.CallEnde
             return replace(view, calls_all=view.calls_all + event.size)
         case ev.CallStarted():
             return replace(view, calls_all=view.calls_all + 1) if event.batch is None else view
+        case ev.CallEnded() if was_refused(event.error, event.usage):
+            return replace(view, calls_all=view.calls_all - 1, refused=view.refused + 1)
         case ev.CallEnded():
             if event.usage.calls and not event.cached:  # what had no reply, or an old one, costs nothing
                 view = _paid(view, event.usage, event.cost)

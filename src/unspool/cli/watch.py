@@ -64,13 +64,13 @@ def watch(
         if story.ended is None:
             complain(f"the process of the run {name} has gone")
             if not driven:
-                Output(sys.stderr).line(to_go_on(name, runs, None))
+                Output(sys.stderr).line(to_go_on(name, runs, None, story.started))
             raise typer.Exit(FAILED)
         code = deliver(story, as_object=as_object)
         if not quiet:
             tell_reading(story)
             if not driven:
-                hint(story.ended, runs)
+                hint(story.ended, story.started, runs)
     raise typer.Exit(code)
 
 

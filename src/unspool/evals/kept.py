@@ -27,7 +27,7 @@ from io import FileIO
 from pathlib import Path
 
 from ..errors import ConfigError
-from .record import Key, Record, line, read
+from .record import Key, Record, line, read, wrong_with
 
 SETTINGS, SAMPLES, RUNS = "eval.json", "samples.jsonl", "runs"
 Setting = str | int | float | None
@@ -101,7 +101,7 @@ def read_samples(folder: Path) -> list[Record]:
         try:
             record = read(row.decode())
         except ValueError as error:
-            reason = str(error).partition("\n")[0]
+            reason = wrong_with(error)
             raise ConfigError(
                 f"{path}, line {number}: no sample of unspool eval ({reason}): take the line away, "
                 "and what it stood for is asked again"

@@ -163,6 +163,17 @@ def read(text: str) -> Record:
     return _adapter().validate_json(text)
 
 
+def wrong_with(error: ValueError) -> str:
+    """What :func:`read` has refused, and in which field."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error).partition("\n")[0]
+    told = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False)]
+    some = "; ".join(f"{field}: {what}" if field else what for field, what in told[:3])
+    return some + (f"; and {len(told) - 3} more" if len(told) > 3 else "")
+
+
 @cache
 def _adapter() -> TypeAdapter[Record]:
     from pydantic import TypeAdapter

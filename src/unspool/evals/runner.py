@@ -52,6 +52,11 @@ class Plan:
         for suite in filter(self.tasks_of, self.suites):
             suite.check(min(self.sizes))
 
+    def check(self) -> None:
+        """Makes the smallest of each suite: what is wrong with the data is said before a folder is made."""
+        for suite in filter(self.tasks_of, self.suites):
+            suite.make(min(self.sizes), seed=1, data=self.data)
+
     def tasks_of(self, suite: Suite) -> tuple[str, ...]:
         return tuple(task for task in suite.tasks if not self.tasks or task in self.tasks)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+NO_WORD = "(no word of the question is in any passage: these are the first)"
+
 
 def best_passages(passages: Iterable[str], question: str, *, most: int, room: int) -> str:
     """The best of them in their order, each under its number, at most ``room`` characters."""
@@ -23,6 +25,6 @@ def best_passages(passages: Iterable[str], question: str, *, most: int, room: in
         if room < 0 and chosen:
             break
         chosen.append(place)
-    told = "" if ranked else "(no word of the question is in any passage: these are the first)\n"
+    told = "" if ranked else f"{NO_WORD}\n"
     named = (f"[passage {place + 1:,} of {len(texts):,}]\n{texts[place]}" for place in sorted(chosen))
     return told + "\n".join(named)

@@ -25,6 +25,7 @@ from ..prompts import Profile
 from ..sandbox.protocol import CellResult
 from ..types import FailedCall
 from .protocol import Given
+from .repl_retrieval import NO_WORD
 
 ASSUMED = 128_000  # tokens of a window that is not known
 REPLY = 4_096  # tokens kept for a reply that nobody bounds
@@ -141,6 +142,8 @@ def handed_over(look: CellResult, made: int, failed: Sequence[FailedCall]) -> li
             raise OverBudget(why.removeprefix("over budget: "), None)
         raise ContextError(f"the input could not be made ready for the model: {why}")
     notes: list[str] = []
+    if look.output.startswith(NO_WORD):
+        notes.append("no word of the question is in the input: the model was given its first passages")
     if failed:
         calls = "1 sub-call" if made == 1 else f"{made:,} sub-calls"
         notes.append(f"{len(failed):,} of {calls} that read the input failed: {failed[-1].message}")

@@ -75,7 +75,7 @@ def run_told(seen: Seen, texts: Texts) -> Json:
         "cost": ended.cost if ended else cost,
         "ledger": [_line(line) for line in ledger],
         "turns": max((turn.number for turn in seen.root.turns), default=0) if seen.root else 0,
-        "sub_calls": len(seen.calls),
+        "sub_calls": sum(not call.refused for call in seen.calls.values()),
         "failed_calls": sum(call.error is not None for call in seen.calls.values()),
         "nodes": [_node(seen, node) for node in seen.nodes.values()],
         "branches": [_branch(branch, texts) for branch in seen.branches],
