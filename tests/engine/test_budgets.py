@@ -77,7 +77,9 @@ def test_two_hundred_calls_at_once_never_go_over_a_tight_limit(
     assert tokens <= (budget.tokens or 10**9)
     assert usd <= (budget.usd or 10**9)
     assert run.status == "answered"
-    assert run.sub_calls == 200
+    calls_told = run.trace.turns[0].cells[0].sub_calls
+    assert len(calls_told) == 200
+    assert run.sub_calls == sum(not call.refused for call in calls_told) < 200
     made = [c for c in run.trace.turns[0].cells[0].sub_calls if c.error is None]
     failed = [c.error for c in run.trace.turns[0].cells[0].sub_calls if c.error is not None]
     over = [error.message for error in failed if error.kind == "budget"]
