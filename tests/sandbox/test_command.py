@@ -377,10 +377,14 @@ def ssh(tmp_path: Path) -> Iterator[str]:
             said = running.stderr.readline()
             if "listening" not in said:
                 pytest.skip(f"sshd does not start here: {said}")
-            yield (
+            way = (
                 f"ssh -F none -i {tmp_path}/user -p {port} -o BatchMode=yes -o StrictHostKeyChecking=no "
-                f"-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR 127.0.0.1 {PYTHON} -"
+                "-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR 127.0.0.1"
             )
+            greeted = subprocess.run([*way.split(), "true"], capture_output=True, text=True, timeout=60)
+            if greeted.returncode:  # the account may be locked
+                pytest.skip(f"nobody may log in here: {greeted.stderr}")
+            yield f"{way} {PYTHON} -"
         finally:
             running.terminate()
 
