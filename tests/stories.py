@@ -10,7 +10,7 @@ from unspool.errors import ModelError
 from unspool.models.protocol import Message
 from unspool.testing import ScriptedModel
 
-ESCAPES = "\x1b]0;owned\x07 \x1b[2J \x9b31m \x08 <script>alert(1)</script> & \u202egnp.exe\u202c \ud800"
+ESCAPES = "\x1b[31mRED\x1b[0m \x1b]0;owned\x07 \x1b[2J \x9b31m \x08 <script>alert(1)</script> & \u202egnp.exe\u202c \ud800"
 SECRET = "sk-do-not-show-0123456789abcdef"
 
 

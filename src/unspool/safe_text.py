@@ -2,10 +2,10 @@
 
 Contract: what a model, an input or a server wrote goes through :func:`safe` on its way to a terminal, a page
 or a log. Letters of any script pass; what would be obeyed, or would make a line read as another one, shows
-as its escape.
+as its escape, colours included: nothing is left out, for a record is to tell what was there.
 
->>> safe("red \\x1b[31mtext\\x1b[0m, bell \\x07")
-'red text, bell \\\\x07'
+>>> print(safe("red \\x1b[31mtext, bell \\x07"))
+red \\x1b[31mtext, bell \\x07
 >>> one_line("two\\n lines", 7)
 'two ...'
 """
@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import re
 
-# Colours of coloured logs are dropped; every other control shows as what it is.
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # can make a line read as another one
 _BREAKS = (0x2028, 0x2029)  # so can what begins a new one on a page, and in many editors
 _VISIBLE = {
@@ -28,7 +26,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def safe(text: str) -> str:
     """``text`` with nothing left in it that a terminal would obey, but newlines and tabs."""
-    text = _COLOUR.sub("", text.replace("\r\n", "\n")).translate(_VISIBLE)
+    text = text.replace("\r\n", "\n").translate(_VISIBLE)
     return _SURROGATES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

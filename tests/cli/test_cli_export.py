@@ -136,12 +136,13 @@ def test_hostile_text_stays_text(export: Export, kept: Path, tmp_path: Path, how
         assert page.tags.count("script") == len(page.scripts) == 2
         assert page.data.count("\\u003cscript>alert(1)\\u003c/script>") >= 6
         assert not BAD.search(json.dumps(page.answers, ensure_ascii=False))
-        assert "\\x1b]0;owned\\x07" in page.text
+        assert "\\x1b[31mRED\\x1b[0m \\x1b]0;owned\\x07" in page.text
     elif how == "--md":
         outside = re.sub(r"^(`{3,})\w+\n.*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
         assert "alert" not in outside
         assert "owned" not in outside
         assert "<script>alert(1)</script>" in text
+        assert "\\x1b[31mRED\\x1b[0m \\x1b]0;owned\\x07" in text
     else:
         assert all(json.loads(line) for line in text.splitlines())
 

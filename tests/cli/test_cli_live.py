@@ -18,7 +18,7 @@ from .conftest import LOOK, SECONDS, Cli, MakeCli, submits
 # What the display itself may send: colours, cursor up, erase line, hide and show the cursor.
 OWN = re.compile(r"\x1b\[(?:[0-9;]*m|[0-9]*A|2K|\?25[lh])")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-EVIL = "\\x1b]0;owned\\x07 \\x1b[2J \\x9b31m \\x08"
+EVIL = "\\x1b[31mRED\\x1b[0m \\x1b]0;owned\\x07 \\x1b[2J \\x9b31m \\x08"
 
 
 def on_terminal(cli: Cli, command: list[str], *, columns: int, **environment: str) -> tuple[int, str]:

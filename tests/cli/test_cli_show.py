@@ -112,7 +112,7 @@ def test_hostile_text_shows_as_text(show: Show, kept: Path, part: tuple[str, ...
     out = show(kept / "two", *part)
     assert not BAD.search(out)
     assert "<script>alert(1)</script>" in out
-    assert "\\x1b]0;owned\\x07" in out
+    assert "\\x1b[31mRED\\x1b[0m \\x1b]0;owned\\x07" in out
 
 
 def test_hostile_text_shows_as_text_on_a_terminal(make_cli: MakeCli, kept: Path) -> None:
@@ -194,3 +194,25 @@ def test_5000_sub_calls_show_at_once(show: Show, tmp_path: Path) -> None:
     out = show(tmp_path)
     assert time.process_time() - before < 3  # CPU; about 0.5 s on an idle machine
     assert "5,000 sub-calls" in out
+
+
+def test_a_turn_is_bounded_on_a_terminal_and_whole_in_a_pipe(make_cli: MakeCli, tmp_path: Path) -> None:
+    from unspool import RLM
+    from unspool.journal import Journal
+    from unspool.testing import ScriptedModel
+
+    text = "".join(f"line {number:,} of all\n" for number in range(5_000)) + "x" * 30_000 + "\nthe end\n"
+    engine = RLM(ScriptedModel(["7"], window=1_000_000), store=Journal(tmp_path / "runs"), strategy="direct")
+    assert engine.run("How many?", text).answer == "7"
+    cli = make_cli(["unused"])
+    command = cli.command("runs", "show", "last", "--runs", str(tmp_path / "runs"), "--turn", "0")
+    code, sent = on_terminal(cli, command, columns=80)
+    assert code == 0
+    assert len(sent) < 20_000
+    assert "lines left out here" in sent
+    assert "characters left out here" in sent
+    assert "line 0 of all" in sent
+    assert "the end" in sent
+    piped = cli.run(command).stdout.decode()
+    assert "left out here" not in piped
+    assert "line 2,500 of all" in piped

@@ -17,7 +17,7 @@ from unspool.cli.terminal import Output, safe
     ("raw", "shown"),
     [
         ("plain text\twith a tab\nand a line", "plain text\twith a tab\nand a line"),
-        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b[1;31mred\x1b[0m", "\\x1b[1;31mred\\x1b[0m"),
         ("\x1b]0;new title\x07", "\\x1b]0;new title\\x07"),
         ("\x1b[2J\x1b[H", "\\x1b[2J\\x1b[H"),
         ("\x9b31m", "\\x9b31m"),

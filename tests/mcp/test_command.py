@@ -65,3 +65,16 @@ def test_a_wrong_setting_is_one_line(tmp_path: Path) -> None:
         assert (status, out) == (2, ""), err
         assert said in err
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", ["stdin", "stdout"])
+def test_a_closed_stream_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    how = {"stdin": "<&-", "stdout": ">&-"}[name]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {how}', "sh", sys.executable, "-m", "unspool", "mcp", "--model", "openai:m"],
+        cwd=tmp_path, env=clean_environment(OPENAI_API_KEY="test"), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"unspool: {name} is closed")
+    assert done.stderr.count("\n") == 1

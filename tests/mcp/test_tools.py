@@ -218,12 +218,21 @@ async def test_no_more_are_open_at_once_than_may_be(make_desk: MakeDesk) -> None
         assert not (await agent.call("open_context", text="c")).error
 
 
+async def test_what_is_in_a_range_shows_whole(make_desk: MakeDesk) -> None:
+    async with (await make_desk()).agent() as agent:
+        handle = await agent.open(text="abc\x1b[31m\x07")
+        got = await agent.call("read_range", handle=handle, start=0, stop=9)
+        assert got.text == "[characters 0 to 9]\nabc\\x1b[31m\\x07"
+        run = await agent.run(handle, "print('A\\x1b[31mRED\\x1b[0mB')")
+        assert run.text == "A\\x1b[31mRED\\x1b[0mB"
+
+
 HUGE = [
     ("print('x' * 10**7)", "characters"),
     ("'y' * 10**7", "characters"),
     ("for n in range(10**5): print(n)", "99999"),
     ("raise ValueError('z' * 10**6)", "ValueError"),
-    ("print('\\x1b[31m' * 10**5 + '\\x07' * 10**5)", "\\x07"),
+    ("print('\\x1b[31m' * 10**5 + '\\x07' * 10**5)", "\\x1b[31m"),
     ("print('\\x1b]0;title\\x07' * 2_000)", "\\x1b]0;title"),
     ("print(chr(0xD800) * 9_000)", "\\ud800"),
     ("llm_query('echo ' * 1_000_000)", ""),

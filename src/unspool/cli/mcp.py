@@ -11,7 +11,7 @@ import typer
 from .ask import named
 from .exits import FAILED, errors_as_exits
 from .options import Cache, MaxDepth, Models, ModelSettingsGiven, RunsFolder, SubModels
-from .terminal import Output, is_terminal, safe
+from .terminal import Output, is_open, is_terminal, safe
 
 if TYPE_CHECKING:
     from ..mcp.desk import Desk
@@ -114,6 +114,12 @@ def mcp(
         if missing := [folder for folder in root or () if not os.path.isdir(folder)]:
             raise ConfigError(f"--root {missing[0]}: there is no such folder")
         of_root, of_sub = parsed(settings or ())
+        closed = [name for name in ("stdin", "stdout") if not http and not is_open(getattr(sys, name))]
+        if closed:
+            raise ConfigError(
+                f"{closed[0]} is closed: unspool mcp speaks with its client over stdin and stdout "
+                "(--http: over HTTP)"
+            )
         engine = RLM(
             root_model,
             sub_model=sub,

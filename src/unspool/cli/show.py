@@ -142,7 +142,8 @@ def _turn(part: _Part, paper: Paper, going: bool) -> None:
     from .turns import turn_rows
 
     assert part.node is not None and part.turn is not None  # noqa: PT018 (a turn is of a node)
-    paper.write(turn_rows(part.node, part.turn, now=time.time() if going else None), whole=True)
+    now = time.time() if going else None
+    paper.write(turn_rows(part.node, part.turn, now=now, short=paper.width is not None), whole=True)
 
 
 def _tree(builder: TraceBuilder, part: _Part, name: str, paper: Paper, going: bool) -> None:

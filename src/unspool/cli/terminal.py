@@ -99,6 +99,14 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
+def is_open(stream: TextIO | None) -> bool:
+    """Whether there is a descriptor behind it."""
+    try:
+        return stream is not None and stream.fileno() >= 0
+    except (OSError, ValueError):
+        return False
+
+
 def columns(stream: TextIO | None) -> int | None:
     """How wide a terminal is; ``None`` for what is no terminal."""
     return shutil.get_terminal_size().columns if is_terminal(stream) else None

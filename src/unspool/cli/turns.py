@@ -22,10 +22,12 @@ from .report import count, duration, money, tokens
 from .tree import calls_told, sandbox_start, short_tokens, took, tree
 
 _HEAD = 300  # characters of a prompt or a reply
+_FIRST, _LAST = 150, 50  # lines of a text that is shown in short
+_LONG = 2_000  # characters of one of them
 
 
-def turn_rows(node: Node, turn: Turn, *, now: float | None = None) -> Iterator[Row]:
-    """A turn of a node in full."""
+def turn_rows(node: Node, turn: Turn, *, now: float | None = None, short: bool = False) -> Iterator[Row]:
+    """A turn of a node in full; ``short``: of long texts head and tail, for a terminal."""
     name = f"turn {turn.number}" if turn.number else "first look (code of the profile)"
     figures = [took(turn.started, turn.ended, now, without=turn.waited), sandbox_start(turn), turn.model]
     if turn.usage.calls:
@@ -36,15 +38,15 @@ def turn_rows(node: Node, turn: Turn, *, now: float | None = None) -> Iterator[R
         part("".join(f"  {each}" for each in figures if each), DIM),
     )
     if turn.thinking.strip():
-        yield from _titled("the model's thoughts", block(turn.thinking, DIM))
+        yield from _titled("the model's thoughts", _shown(turn.thinking, DIM, short=short))
     if said := words(turn):
-        yield from _titled("the model's words", block(said))
+        yield from _titled("the model's words", _shown(said, short=short))
     if turn.finish not in (None, "stop", "tool"):
         yield (part(f"the reply ended for another reason: {turn.finish}", RED),)
     for cell in turn.cells:
-        yield from _cell(cell)
+        yield from _cell(cell, short=short)
     for hint in turn.hints:
-        yield from _titled("told the model", block(hint))
+        yield from _titled("told the model", _shown(hint, short=short))
     numbers = {cell.number for cell in turn.cells}
     children = [child for child in node.children if child.cell in numbers]
     if children:
@@ -57,16 +59,36 @@ def _titled(title: str, rows: Iterable[Row]) -> Iterator[Row]:
     yield from rows
 
 
-def _cell(cell: CellRun) -> Iterator[Row]:
+def _shown(text: str, style: str = PLAIN, *, short: bool) -> Iterator[Row]:
+    """A text, in short its first and last lines, with what is left out counted."""
+    lines = text.strip("\n").split("\n")
+    if not short or (len(lines) <= _FIRST + _LAST and all(len(line) <= _LONG for line in lines)):
+        yield from block(text, style)
+        return
+    cut = [line if len(line) <= _LONG else _cut(line) for line in lines]
+    out = len(lines) - _FIRST - _LAST
+    if out <= 0:
+        yield from block("\n".join(cut), style)
+        return
+    yield from block("\n".join(cut[:_FIRST]), style)
+    yield (part(f"  … {out:,} lines left out here; all of it: | less", DIM),)
+    yield from block("\n".join(cut[-_LAST:]), style)
+
+
+def _cut(line: str) -> str:
+    return f"{line[:_LONG]} … {len(line) - _LONG:,} characters left out here; all of it: | less"
+
+
+def _cell(cell: CellRun, *, short: bool) -> Iterator[Row]:
     yield from _titled(f"code of cell {cell.number}", code_block(cell.code))
     how = [duration(cell.seconds)] if cell.seconds is not None else []
     how += [cell.outcome or "not ended", calls_told([cell])]
     how += [f"{cell.omitted:,} characters left out"] if cell.omitted else []
-    rows = block(cell.output) if cell.output.strip() else iter([(part("  (nothing)", DIM),)])
+    rows = _shown(cell.output, short=short) if cell.output.strip() else iter([(part("  (nothing)", DIM),)])
     yield from _titled(f"output of cell {cell.number}  {', '.join(each for each in how if each)}", rows)
     if cell.error is not None:
         told = cell.error.traceback.strip() or f"{cell.error.type}: {cell.error.message}"
-        yield from block(told, RED)
+        yield from _shown(told, RED, short=short)
     for note in cell.notes:
         yield from block(f"note: {note}", DIM)
     if cell.sub_calls:
