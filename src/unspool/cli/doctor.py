@@ -155,7 +155,7 @@ def _print_attacks(console: Console, attacks: AttackReport) -> None:
 
 def _print_models(console: Console, models: Found) -> None:
     if models.model is None:
-        console.print("model: none was found", style="bold")
+        console.print(f"model: none ({safe(models.reason)})", style="bold")
     else:
         other = f", sub-calls: {models.sub_model}" if models.sub_model != models.model else ""
         console.print(f"model: {safe(models.model + other)} ({safe(models.reason)})", style="bold")

@@ -108,6 +108,7 @@ def mcp(
         from ..mcp.desk import Desk
         from ..mcp.handles import Handles
         from ..mcp.places import Places
+        from ..models.discover import discover
         from ..models.spelled import parsed
         from ..rlm import RLM
 
@@ -132,8 +133,8 @@ def mcp(
             cache=cache,
             runs=not no_journal and (runs or True),
         )
-        if usd is not None:
-            engine.check()
+        if usd is not None and not str(root_model or discover().model).startswith("local"):
+            engine.check()  # a local model costs nothing, and may have to be pulled: not before a client is served
         places = Places().within(root or ())
         desk = Desk(engine, places, asks=Budget(seconds=seconds), handles=Handles(engine))
         if http:

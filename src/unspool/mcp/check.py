@@ -59,7 +59,7 @@ def _model(model: Spec | None, sub_model: Spec | None) -> Check:
         if model is None:
             found = discover()
             if found.model is None:
-                raise ConfigError("none was found: set a key such as OPENAI_API_KEY, or give --model")
+                raise ConfigError(f"{found.reason}: set a key such as OPENAI_API_KEY, or give --model")
             told = f"{found.model} ({found.reason})"
             other = sub_model or found.sub_model
             if found.model.startswith("local:") and "pulled" in found.reason:
