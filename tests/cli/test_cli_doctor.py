@@ -146,7 +146,7 @@ def test_help_imports_nothing_that_takes_long(make_cli: MakeCli) -> None:
 
 def test_no_model_at_all_is_one_message_with_the_ways_out(make_cli: MakeCli) -> None:
     cli = make_cli(["ok"])
-    nothing = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "UNSPOOL_CACHE": "/dev/null/nowhere"}
+    nothing = {"OPENAI_BASE_URL": "", "OPENAI_API_KEY": "", "UNSPOOL_CACHE": "/dev/null/nowhere"}
     found = json.loads(cli.run(cli.command("doctor", "--json"), environment=nothing).stdout)["models"]
     if any(c["kind"] == "server" and c["model"] for c in found["candidates"]):
         pytest.skip("a model server runs on this machine")
@@ -156,6 +156,17 @@ def test_no_model_at_all_is_one_message_with_the_ways_out(make_cli: MakeCli) -> 
     assert "Traceback" not in told
     for way in ("OPENAI_API_KEY", "Ollama", "unspool models pull"):
         assert way in told, told
+
+
+def test_a_server_that_is_named_and_away_is_told_alike_by_ask_and_doctor(make_cli: MakeCli) -> None:
+    cli = make_cli(["ok"])
+    away = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "UNSPOOL_CACHE": "/dev/null/nowhere"}
+    why = "OPENAI_BASE_URL=http://127.0.0.1:9/v1: no answer (Connection refused)"
+    done = cli.run(cli.command("ask", "?", cli.file("a.txt", "hello")), environment=away)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert why in done.stderr.decode()
+    assert b"pull" not in done.stderr
+    assert f"model: none ({why})" in cli.run(cli.command("doctor"), environment=away).stdout.decode()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")

@@ -134,7 +134,7 @@ def mcp(
             runs=not no_journal and (runs or True),
         )
         if usd is not None and not str(root_model or discover().model).startswith("local"):
-            engine.check()  # a local model costs nothing, and may have to be pulled: not before a client is served
+            engine.check()  # a local model costs nothing, and a pull of it would keep the client waiting
         places = Places().within(root or ())
         desk = Desk(engine, places, asks=Budget(seconds=seconds), handles=Handles(engine))
         if http:
