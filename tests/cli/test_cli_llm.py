@@ -280,6 +280,18 @@ def test_without_a_pipe_there_are_no_items(echo: Cli) -> None:
     assert b"there are no items: name a file, or pipe lines of JSON in" in done.stderr
 
 
+@pytest.mark.parametrize("byte", [b"x", b"\0", b" "])
+def test_a_line_that_may_have_no_end_is_the_last(echo: Cli, byte: bytes) -> None:
+    done = echo.run(mapped(echo, "Say", "--lines"), stdin=b"one\n" + byte * ((64 << 20) + 1) + b"\ntwo\n")
+    first, second = items(done.stdout)
+    assert first["reply"]
+    assert (second["line"], second["error"]["kind"]) == (2, "bad_request")
+    assert (
+        "line 2 is longer than 67.1 MB: it and what comes after it was not read" in second["error"]["message"]
+    )
+    assert done.returncode == 3
+
+
 def test_an_empty_input_is_no_items(echo: Cli) -> None:
     done = echo.run(mapped(echo, "x"))
     assert (done.returncode, done.stdout) == (0, b"")

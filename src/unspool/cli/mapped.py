@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, field
 from typing import BinaryIO
 
+from ..reach.sizes import sized
 from ..safe_text import one_line
 from ..single import Single, SingleCalls
 from ..types import FailedCall
@@ -23,6 +24,8 @@ from .exits import CODES, FAILED
 from .plain import as_json
 from .report import count, money, tokens
 from .terminal import Output, is_terminal, unwritten
+
+MOST_LINE = 64 << 20  # bytes of an item: it is held in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,8 @@ class Mapping:
 
 
 async def _items(source: BinaryIO, *, plain: bool, ahead: int) -> AsyncIterator[_Item]:
-    """The lines, read by a thread: what is piped in may be slow, and replies go on meanwhile."""
+    """The lines, read by a thread: what is piped in may be slow, and replies go on meanwhile. One that is too
+    long is the last: it may have no end."""
     loop = asyncio.get_running_loop()
     room = threading.Semaphore(ahead)
     queue: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -147,7 +151,8 @@ async def _items(source: BinaryIO, *, plain: bool, ahead: int) -> AsyncIterator[
             loop.call_soon_threadsafe(queue.put_nowait, line)
 
         try:
-            for line in source:
+            line = b""
+            while len(line) <= MOST_LINE and (line := source.readline(MOST_LINE + 1)):
                 room.acquire()
                 put(line)
             put(None)
@@ -159,11 +164,14 @@ async def _items(source: BinaryIO, *, plain: bool, ahead: int) -> AsyncIterator[
     while (line := await queue.get()) is not None:
         room.release()
         number += 1
-        if line.strip():
+        if line.strip() or len(line) > MOST_LINE:
             yield _item(number, line, plain=plain)
 
 
 def _item(number: int, line: bytes, *, plain: bool) -> _Item:
+    if len(line) > MOST_LINE:
+        why = f"line {number:,} is longer than {sized(MOST_LINE)}: it and what comes after it was not read"
+        return _Item(number, "", FailedCall("bad_request", why))
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         if plain:

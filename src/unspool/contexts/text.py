@@ -154,7 +154,10 @@ def decode(data: bytes, name: str) -> str:
     try:
         return data.decode(encoding, "surrogatepass" if encoding == "utf-16" else "surrogateescape")
     except UnicodeDecodeError as error:
-        raise ContextError(f"{name} begins as UTF-16 and is none (byte {error.start:,}).") from None
+        raise ContextError(
+            f"{name} is no UTF-16 text, though it begins as such (byte {error.start:,}). Convert it first, "
+            "e.g. with iconv -t utf-8."
+        ) from None
 
 
 def _encoding(data: bytes) -> str:
