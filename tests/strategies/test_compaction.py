@@ -69,7 +69,7 @@ def test_where_all_fail_the_run_has_failed() -> None:
 
 def test_a_limit_on_calls_ends_the_reading_and_the_notes_are_answered_from() -> None:
     run, model = by("compaction", counting, LONG, budget=Budget(calls=3))
-    assert run.sub_calls == 4  # the fourth is refused
+    assert run.sub_calls == 3  # the fourth is refused, so never sent
     assert len(model.requests) == 4
     assert run.status == "answered"
     (note,) = run.notes
