@@ -114,12 +114,12 @@ def test_nesting_without_end_is_told(tmp_path: Path) -> None:
 
 def test_what_is_no_journal_is_not_read(tmp_path: Path) -> None:
     """To read a pipe, or a device, would have no end."""
-    for name in ("pipe", "device", "folder", "good", "line\nbreak"):
+    for name in ("pipe", "device", "folder", "empty", "line\nbreak"):
         (tmp_path / name).mkdir()
     os.mkfifo(tmp_path / "pipe" / EVENTS_FILE)
     (tmp_path / "device" / EVENTS_FILE).symlink_to("/dev/zero")
     (tmp_path / "folder" / EVENTS_FILE).mkdir()
-    (tmp_path / "good" / EVENTS_FILE).touch()
+    (tmp_path / "empty" / EVENTS_FILE).touch()
     (tmp_path / "line\nbreak" / EVENTS_FILE).touch()
     strange = os.path.join(os.fsencode(tmp_path), b"\xff")
     os.mkdir(strange)
@@ -128,7 +128,7 @@ def test_what_is_no_journal_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     journal = Journal(tmp_path)
     assert {row.id: row.state for row in RunIndex(journal).rows()} == {
-        "device": "unreadable", "folder": "unreadable", "pipe": "unreadable", "good": "interrupted"
+        "device": "unreadable", "folder": "unreadable", "pipe": "unreadable", "empty": "unreadable"
     }  # fmt: skip
     for name in ("pipe", "device", "folder", "loop"):
         with pytest.raises(JournalError, match="there is no run"):
