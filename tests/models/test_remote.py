@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Mapping
@@ -566,10 +567,20 @@ async def test_a_reply_in_chunks_is_read_whole() -> None:
 
 
 async def test_a_server_without_tls_is_asked_once() -> None:
-    with FaultyServer() as server:
-        address = server.base_url.replace("http://", "https://")
-        model = RemoteModel(PROVIDERS["openai"], "m", key="k" * 12, base_url=address)
-        with pytest.raises(ModelError) as caught:
-            await Caller(model, backoff=30.0).call(ModelRequest((Message("user", "hi"),)))
-        await model.close()
+    async def speak_plainly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        with contextlib.suppress(ConnectionError):
+            await reader.read()  # until the client goes: a reset would be another error
+        writer.close()
+
+    server = await asyncio.start_server(speak_plainly, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    model = RemoteModel(PROVIDERS["openai"], "m", key="k" * 12, base_url=f"https://127.0.0.1:{port}/v1")
+    with pytest.raises(ModelError) as caught:
+        await Caller(model, backoff=30.0).call(ModelRequest((Message("user", "hi"),)))
+    await model.close()
+    server.close()
+    await server.wait_closed()
     assert (caught.value.kind, caught.value.retryable) == ("connection", False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from unspool.reach import peek
@@ -23,6 +23,7 @@ def both(text: str) -> list[object]:
 
 @settings(max_examples=200, deadline=None)
 @given(TEXTS, st.integers(1, 15), st.integers(0, 15), st.integers(1, 40))
+@example("\n\n", 1, 2, 1)
 def test_lines_are_those_of_the_text_as_many_as_there_is_room_for(
     text: str, first: int, more: int, size: int
 ) -> None:

@@ -158,12 +158,18 @@ async def test_a_command_that_does_not_lead_to_python_says_why(command: str) -> 
     assert shlex.split(command)[0] in str(caught.value)
 
 
-@pytest.mark.parametrize("command", ["cat", "sleep 60", f"{PYTHON} -c 'import sys; sys.stdin.read()'"])
+@pytest.mark.parametrize("command", ["sleep 60", f"{PYTHON} -c 'import sys; sys.stdin.read()'"])
 async def test_a_command_that_says_nothing_is_given_up(command: str) -> None:
     sandbox = CommandSandbox(command, start_seconds=0.5)
     with pytest.raises(SandboxUnavailable, match=r"no Python answered within 0.5 s.*end it in `python3 -`"):
         await sandbox.open(ReplSpec("x"), Host())
     await sandbox.close()
+
+
+async def test_a_command_that_gives_back_what_it_is_sent_is_told_so() -> None:
+    with pytest.raises(SandboxUnavailable, match="'cat' gives back what it is sent, and does not run it"):
+        async with opened("cat"):
+            pass
 
 
 async def test_noise_without_end_is_given_up() -> None:

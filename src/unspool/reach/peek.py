@@ -95,7 +95,8 @@ def lines(value: object, first: int, last: int, size: int) -> str:
         more = f"; line {first:,} is longer than {size:,} characters: read it by start={start} and stop"
         return _told(first, [piece[:size]], more)
     taken = found[: last - first + 1]
-    cut = len(taken) < last - first + 1 and len(piece) > size
+    end = start + sum(len(line) + 1 for line in taken)
+    cut = len(taken) < last - first + 1 and bool(text[end : end + 1])
     more = f"; more follows: first_line={first + len(taken)}" if cut else ""
     return _told(first, taken, more)
 
