@@ -23,6 +23,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
 
@@ -45,27 +46,22 @@ class Kept:
     @classmethod
     def open(cls, folder: Path, settings: Settings, command: str) -> Kept:
         """Makes it, or goes on in it. Raises :class:`ConfigError`."""
-        try:
-            (folder / RUNS).mkdir(parents=True, exist_ok=True)
-            file = (folder / SAMPLES).open("ab+", buffering=0)
-        except OSError as error:
-            raise _unwritable(folder, error) from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _mend(file)
-            _agree(folder, settings, command)
-            return cls(folder, file, read_samples(folder))
-        except BlockingIOError:
-            file.close()
-            raise ConfigError(
-                f"{folder}: another unspool eval writes there now: wait, or name another --out"
-            ) from None
-        except OSError as error:
-            file.close()
-            raise _unwritable(folder, error) from None
-        except BaseException:
-            file.close()
-            raise
+        with ExitStack() as unless_kept:
+            try:
+                (folder / RUNS).mkdir(parents=True, exist_ok=True)
+                file = unless_kept.enter_context((folder / SAMPLES).open("ab+", buffering=0))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _mend(file)
+                _agree(folder, settings, command)
+            except BlockingIOError:
+                raise ConfigError(
+                    f"{folder}: another unspool eval writes there now: wait, or name another --out"
+                ) from None
+            except OSError as error:
+                raise _unwritable(folder, error) from None
+            kept = cls(folder, file, read_samples(folder))
+            unless_kept.pop_all()
+            return kept
 
     def add(self, record: Record) -> None:
         """One line, on its way to the disk before this returns. Raises :class:`ConfigError`."""
