@@ -12,9 +12,10 @@ near to it as a paragraph allows. Prose comes round again where a size wants mor
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from .data import paragraphs
+from .sample import endless
 
 BREAK = "\n\n"
 
@@ -23,7 +24,7 @@ def prose(characters: int, chance: random.Random) -> list[str]:
     """Paragraphs in a shuffled order, with the breaks between them at most ``characters``."""
     found: list[str] = []
     room = characters
-    for paragraph in _endless(chance):
+    for paragraph in endless(paragraphs(), chance):
         room -= len(paragraph) + len(BREAK)
         if room < 0:
             break
@@ -38,10 +39,3 @@ def hidden(needles: Sequence[str], characters: int, chance: random.Random) -> st
     for place, needle in reversed(list(zip(places, needles, strict=True))):
         around.insert(place, needle)
     return BREAK.join(around)
-
-
-def _endless(chance: random.Random) -> Iterator[str]:
-    order = list(paragraphs())
-    while True:
-        chance.shuffle(order)
-        yield from order

@@ -36,6 +36,15 @@ class Mean:
     def words(self) -> str:
         return f"{self.value:.2f} [{self.low:.2f}–{self.high:.2f}]"
 
+    @property
+    def signed(self) -> str:
+        """Of a gain.
+
+        >>> Mean(0.25, -0.1, 0.5, 9).signed
+        '+0.25 [-0.10 to +0.50]'
+        """
+        return f"{self.value:+.2f} [{self.low:+.2f} to {self.high:+.2f}]"
+
 
 def mean_of(groups: Sequence[Sequence[float]]) -> Mean:
     """The mean of all scores, every one with the same weight."""

@@ -38,17 +38,13 @@ def measured(records: Sequence[Record], profile: str) -> list[Row]:
 
 def _gains(records: Sequence[Record], strategy: str, over: str) -> dict[int, Mean]:
     """By size, in order: what a strategy gains over another one on the same samples."""
-    base = {_sample(record): record.score for record in records if record.strategy == over}
+    base = {record.sample: record.score for record in records if record.strategy == over}
     sizes: dict[int, dict[int, list[float]]] = {}
     for record in records:
-        if record.strategy == strategy and _sample(record) in base:
-            gain = record.score - base[_sample(record)]
+        if record.strategy == strategy and record.sample in base:
+            gain = record.score - base[record.sample]
             sizes.setdefault(record.size, {}).setdefault(record.seed, []).append(gain)
     return {size: gain_of(list(sizes[size].values())) for size in sorted(sizes)}
-
-
-def _sample(record: Record) -> tuple[str, str, int, int]:
-    return record.suite, record.task, record.size, record.seed
 
 
 def _up_to(gains: Mapping[int, Mean], records: Sequence[Record]) -> Fact:
@@ -71,9 +67,6 @@ def _beyond(records: Sequence[Record]) -> Fact:
 
 def _source(gains: Mapping[int, Mean], what: str, records: Sequence[Record]) -> str:
     """In words: the model, and the gain at each size with its interval and the number of samples."""
-    told = ", ".join(
-        f"{size_words(size)} {gain.value:+.2f} [{gain.low:+.2f} to {gain.high:+.2f}] of {gain.count}"
-        for size, gain in gains.items()
-    )
+    told = ", ".join(f"{size_words(size)} {gain.signed} of {gain.count}" for size, gain in gains.items())
     models = ", ".join(sorted({record.asked.models for record in records}))
     return f"unspool eval, {models}: {what} at {told}"

@@ -89,7 +89,12 @@ class Record:
 
     @property
     def key(self) -> Key:
-        return (self.suite, self.task, self.size, self.seed, self.asked)
+        return (*self.sample, self.asked)
+
+    @property
+    def sample(self) -> tuple[str, str, int, int]:
+        """What is the same however it was asked."""
+        return self.suite, self.task, self.size, self.seed
 
     @property
     def asked(self) -> Asked:

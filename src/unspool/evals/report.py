@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..strategies import names
-from .intervals import Mean
 from .kept import Setting
 from .rows import BASE, Row, place_of
 from .sample import size_words
@@ -73,7 +72,7 @@ def _table(found: Sequence[Row], *, many: bool) -> str:
         ("read", lambda row: UNKNOWN if row.coverage is None else f"{row.coverage:.0%}"),
     ]
     if any(row.gain for row in found):
-        columns.insert(3, (f"over {BASE}", lambda row: "–" if row.gain is None else signed(row.gain)))
+        columns.insert(3, (f"over {BASE}", lambda row: "–" if row.gain is None else row.gain.signed))
     if many:
         columns.insert(1, ("model", lambda row: row.model))
     return _grid([name for name, _ in columns], [[of(row) for _, of in columns] for row in found])
@@ -102,14 +101,6 @@ def _told(score: float | None, scores: Collection[float]) -> str:
         return ""
     text, others = f"{score:.2f}", {f"{each:.2f}" for each in scores}
     return f"**{text}**" if len(others) > 1 and text == max(others) else text
-
-
-def signed(gain: Mean) -> str:
-    """
-    >>> signed(Mean(0.25, -0.1, 0.5, 9))
-    '+0.25 [-0.10 to +0.50]'
-    """
-    return f"{gain.value:+.2f} [{gain.low:+.2f} to {gain.high:+.2f}]"
 
 
 def _grid(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:

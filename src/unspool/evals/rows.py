@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..strategies import StrategyName, names
+from ..types import known_sum
 from .intervals import Mean, gain_of, mean_of, quantile
 from .record import Record
 from .suites import SUITES
@@ -64,7 +65,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
 
 def _sample(record: Record) -> tuple[str, str, int, int, str]:
     """What is the same for all strategies."""
-    return record.suite, record.task, record.size, record.seed, record.asked.models
+    return *record.sample, record.asked.models
 
 
 def _by_seed(scores: Iterable[tuple[int, float]]) -> list[list[float]]:
@@ -95,8 +96,8 @@ def _row(group: Sequence[Record], base: Mapping[tuple[str, str, int, int, str], 
         right,
         None if paid is None else paid / count,
         None if paid is None or not right else paid / right,
-        _mean([_both(record.root_input, record.root_output) for record in group]),
-        _mean([_both(record.sub_input, record.sub_output) for record in group]),
+        _mean([known_sum(record.root_input, record.root_output) for record in group]),
+        _mean([known_sum(record.sub_input, record.sub_output) for record in group]),
         sum(record.turns for record in group) / count,
         sum(record.sub_calls for record in group) / count,
         quantile(seconds, 0.5),
@@ -108,18 +109,12 @@ def _row(group: Sequence[Record], base: Mapping[tuple[str, str, int, int, str], 
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    total = 0.0
+    total: float | None = 0.0
     for value in values:
-        if value is None:
-            return None
-        total += value
+        total = known_sum(total, value)
     return total
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     total = _sum(values)
     return None if total is None or not values else total / len(values)
-
-
-def _both(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b

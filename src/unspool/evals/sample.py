@@ -15,9 +15,9 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..errors import ConfigError
 
@@ -26,6 +26,7 @@ SMALLEST, LARGEST = 500, 50_000_000  # tokens
 
 ScorerName = Literal["number", "close", "name", "contains", "set", "pairs", "lines"]
 Context = str | list[str] | dict[str, str]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,14 @@ class Sample:
 def rng(suite: str, size: int, seed: int) -> random.Random:
     """The one source of chance of a suite at a size and a seed; the same in every process."""
     return random.Random(f"{suite}/{size}/{seed}")
+
+
+def endless(items: Iterable[T], chance: random.Random) -> Iterator[T]:
+    """Each once, in a shuffled order, and again where more are wanted; of none, none."""
+    order = list(items)
+    while order:
+        chance.shuffle(order)
+        yield from order
 
 
 def parse_size(text: str) -> int:

@@ -14,12 +14,13 @@ texts have equal labels.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
 from ..data import SMS_LABELS, TREC_LABELS, Data
+from ..sample import endless
 
 FIRST_DAY, DAYS = date(2023, 1, 1), 365
 ENTRIES_PER_USER, USERS = 12, (4, 40)  # about; at least and at most
@@ -108,7 +109,7 @@ class Entries:
 def draw(kind: Kind, room: int, chance: random.Random, data: Data, users: tuple[int, int] = USERS) -> Entries:
     """Entries whose lines are at most ``room`` characters long."""
     drawn: list[tuple[str, str]] = []
-    for text, label in _endless(list(kind.load(data)), chance):
+    for text, label in endless(kind.load(data), chance):
         room -= len(text) + 1 + len("2023-01-01 | 12345 | ")
         if room < 0:
             break
@@ -121,10 +122,3 @@ def draw(kind: Kind, room: int, chance: random.Random, data: Data, users: tuple[
         for (text, label), user in zip(drawn, chance.choices(people, weights, k=len(drawn)), strict=True)
     )
     return Entries(kind, entries, tuple(sorted({entry.user for entry in entries})))
-
-
-def _endless(pairs: list[tuple[str, str]], chance: random.Random) -> Iterator[tuple[str, str]]:
-    """Each pair once, in a shuffled order, and again where more are wanted."""
-    while True:
-        chance.shuffle(pairs)
-        yield from pairs

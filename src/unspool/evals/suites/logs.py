@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..data import Data
-from ..sample import Sample, ScorerName
+from ..sample import Sample, ScorerName, endless
 from .suite import Redraw, Suite
 
 STRETCH = 40  # lines
@@ -43,16 +43,14 @@ def logs(room: int, chance: random.Random, data: Data) -> list[Sample]:
 
 def _stretches(log: Sequence[str], room: int, chance: random.Random) -> list[str]:
     """Lines of a log, stretch by stretch; each stretch once before any comes again."""
-    starts = list(range(0, len(log), STRETCH))
     found: list[str] = []
-    while True:
-        chance.shuffle(starts)
-        for start in starts:
-            for line in log[start : start + STRETCH]:
-                room -= len(line) + 1
-                if room < 0:
-                    return found
-                found.append(line)
+    for start in endless(range(0, len(log), STRETCH), chance):
+        for line in log[start : start + STRETCH]:
+            room -= len(line) + 1
+            if room < 0:
+                return found
+            found.append(line)
+    return found
 
 
 def _sample(
@@ -77,6 +75,15 @@ def _found(pattern: str, lines: Sequence[str]) -> list[str]:
     return [match[1] for line in lines for match in re.finditer(pattern, line)]
 
 
+def _different(task: str, lines: Sequence[str], question: str, pattern: str) -> Sample:
+    """How many different texts a pattern finds."""
+    return _sample(
+        task, lines, f"{question} Answer with the number alone.",
+        len(set(_found(pattern, lines))), "close",
+        f"result = len(set(re.findall(r'{pattern}', context)))",
+    )  # fmt: skip
+
+
 def _failed(ssh: Sequence[str]) -> Sample:
     return _sample(
         "failed", ssh, "How many lines say that a password failed? Answer with the number alone.",
@@ -96,15 +103,8 @@ def _attacker(ssh: Sequence[str]) -> Sample:
 
 
 def _names(ssh: Sequence[str]) -> Sample:
-    pattern = r"\]: Invalid user (\S+) from"
-    return _sample(
-        "names", ssh,
-        'How many different user names are called invalid in lines that say "Invalid user NAME '
-        'from"? Answer with '
-        "the number alone.",
-        len(set(_found(pattern, ssh))), "close",
-        f"result = len(set(re.findall(r'{pattern}', context)))",
-    )  # fmt: skip
+    question = 'How many different user names are called invalid in lines that say "Invalid user NAME from"?'
+    return _different("names", ssh, question, r"\]: Invalid user (\S+) from")
 
 
 def _same_address(ssh: Sequence[str], chance: random.Random) -> Sample:
@@ -129,14 +129,8 @@ def _same_address(ssh: Sequence[str], chance: random.Random) -> Sample:
 
 
 def _blocks(hdfs: Sequence[str]) -> Sample:
-    pattern = r"(blk_-?\d+)"
-    return _sample(
-        "blocks", hdfs,
-        "How many different blocks (blk_…) does the log mention? Answer with the "
-        "number alone.",
-        len(set(_found(pattern, hdfs))), "close",
-        f"result = len(set(re.findall(r'{pattern}', context)))",
-    )  # fmt: skip
+    question = "How many different blocks (blk_…) does the log mention?"
+    return _different("blocks", hdfs, question, r"(blk_-?\d+)")
 
 
 def _component(hdfs: Sequence[str]) -> Sample:
