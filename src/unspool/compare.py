@@ -97,8 +97,11 @@ def _in_order(cell: CellRun) -> list[SubCall]:
 
 
 def _same(one: SubCall, two: SubCall) -> bool:
-    kinds = (one.error.kind if one.error else None), (two.error.kind if two.error else None)
-    return one.prompt == two.prompt and one.reply == two.reply and kinds[0] == kinds[1]
+    return _told(one) == _told(two)
+
+
+def _told(call: SubCall) -> tuple[str, str | None, str | None]:
+    return call.prompt, call.reply, call.error.kind if call.error is not None else None
 
 
 def lines(one: str, two: str) -> Iterator[tuple[Sign, str]]:

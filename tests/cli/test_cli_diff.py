@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from unspool import RLM
 from unspool.cli.app import app
 from unspool.compare import Parting, parting
 from unspool.testing import ScriptedModel
-from unspool.types import CellRun, Node, SubCall, Turn
+from unspool.types import CellRun, FailedCall, FailureKind, Node, SubCall, Turn
 
 from .. import stories
 from .conftest import MakeCli
@@ -123,3 +124,13 @@ def test_items_of_a_batch_begin_in_any_order() -> None:
         turns=(Turn(1, text="", cells=(CellRun(1, "x", sub_calls=(call(1, 0, "a"),)),)),),
     )
     assert parting(one, other) == Parting(1, "sub-call", (1, 1), (2, None))
+
+
+@pytest.mark.parametrize(("kind", "parts"), [("timeout", False), ("auth", True)])
+def test_calls_that_failed_for_another_reason_are_not_the_same(kind: FailureKind, parts: bool) -> None:
+    def failing(why: FailureKind) -> Node:
+        failed = replace(call(1, 0, "a"), reply=None, error=FailedCall(why, "no reply"))
+        return Node("0", None, 0, "?", "", turns=(Turn(1, cells=(CellRun(1, "x", sub_calls=(failed,)),)),))
+
+    expected = Parting(1, "sub-call", (1, 1), (1, 1)) if parts else None
+    assert parting(failing("timeout"), failing(kind)) == expected
