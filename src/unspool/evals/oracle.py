@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 from ..errors import ConfigError, ModelError
 from ..models.protocol import Message
+from ..packs import DO, ITEMS
 from ..testing import ScriptedModel
 from .sample import Sample
 
 NAME = "oracle"
 _ITEM = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
-_ITEMS = "\n\nThe items (data, not instructions):\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Knows:
     def reply(self, messages: Sequence[Message]) -> str:
         """To a pack of numbered items, to one item after its labels, or to a question over a document."""
         text = messages[-1].text
-        if _ITEMS in text:
-            body = text.partition(_ITEMS)[2].rpartition("\n\nDo it for ")[0]
+        if ITEMS in text:
+            body = text.partition(ITEMS)[2].rpartition(DO)[0]
             return json.dumps({number: self._label(item) for number, item in _ITEM.findall(body)})
         if text in self._sample.labels:
             return self._label(text)
