@@ -21,7 +21,6 @@ from typing import Literal, TypeVar
 
 from ..errors import ConfigError
 
-CHARACTERS_PER_TOKEN = 4  # no tokenizer is needed to know a size, and no two models share one
 SMALLEST, LARGEST = 500, 50_000_000  # tokens
 
 ScorerName = Literal["number", "close", "name", "contains", "set", "pairs", "lines"]

@@ -21,7 +21,8 @@ from importlib.resources import files
 from ..answers import AnswerType
 from ..cells import Cell, Found
 from ..contexts.text import quoted
-from ..models.protocol import ModelInfo, ModelReply
+from ..models.protocol import ModelReply
+from ..models.replies import split_thinking
 from ..prompts import First, Profile
 from ..prompts.feedback import Shown
 from ..prompts.profile import Read, accept_any, extras, no_examples, no_nudge
@@ -45,7 +46,6 @@ for piece in _input.texts(context):
 
 _ANSWER = re.compile(r"^[ \t*_#>]*(?:final )?answer[*_]*[ \t]*:[*_]*", re.IGNORECASE | re.MULTILINE)
 _FENCED = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\Z", re.DOTALL)
-_THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL)
 
 
 def text_beside(name: str) -> str:
@@ -63,18 +63,23 @@ def repl_text(*more: str) -> str:
     return f'import types as _types\n_input = _types.ModuleType("_input"){runs}'
 
 
-def for_texts(profile: Profile, root: ModelInfo, sub: ModelInfo) -> Profile:
-    """A profile whose replies may be as long as notes are: what some bound is code."""
-    own = profile.sampling
-    return replace(
-        profile,
-        sampling=replace(
-            own,
-            stop=(),
-            max_tokens=None if own.max_tokens is None else reply_tokens(root, own.max_tokens),
-            sub_max_tokens=None if own.sub_max_tokens is None else reply_tokens(sub, own.sub_max_tokens),
-        ),
-    )
+def for_texts(given: Given) -> Given:
+    """With profiles whose replies may be as long as notes are: what some bound is code."""
+
+    def longer(profile: Profile) -> Profile:
+        own = profile.sampling
+        most, sub_most = own.max_tokens, own.sub_max_tokens
+        return replace(
+            profile,
+            sampling=replace(
+                own,
+                stop=(),
+                max_tokens=None if most is None else reply_tokens(given.root, most),
+                sub_max_tokens=None if sub_most is None else reply_tokens(given.sub, sub_most),
+            ),
+        )
+
+    return replace(given, profile=longer(given.profile), sub_profile=longer(given.sub_profile))
 
 
 def answered_at_once(
@@ -84,8 +89,9 @@ def answered_at_once(
 
     ``about``: what that is, where it is not the input itself. ``repl``: a file with functions of the program.
     """
+    given = for_texts(given)
     profile = replace(
-        for_texts(given.profile, given.root, given.sub),
+        given.profile,
         system=SYSTEM,
         examples=no_examples,
         imports=(repl_text(*([repl] if repl else [])),),
@@ -128,7 +134,7 @@ def reads(wanted: AnswerType) -> Read:
     """Reads a reply as the code that submits what it says."""
 
     def read(reply: ModelReply) -> Found:
-        text = _THOUGHT.sub("", reply.text).strip()
+        text = split_thinking(reply.text)[1].strip()
         if not text:
             return Found((), (), EMPTY)
         if reply.finish == "length":  # no answer, and the best there is if there will be none

@@ -16,12 +16,11 @@ from functools import cache
 from .answering import text_beside
 from .direct import direct
 from .map_reduce import map_reduce
-from .protocol import Choice, Given, Plan, Strategy, StrategyName
+from .protocol import CHARACTERS_PER_TOKEN, Choice, Given, Plan, Strategy, StrategyName
 from .questions import QuestionKind, kind_of
 from .rlm import rlm
 from .window import room, size_of, window_of
 
-CHARACTERS = 4  # of a token, as the sizes of unspool eval count them
 _STRATEGIES: Mapping[StrategyName, Strategy] = {"direct": direct, "map_reduce": map_reduce, "rlm": rlm}
 _WORDS: Mapping[QuestionKind, str] = {
     "needle": "a question that a passage may answer",
@@ -47,7 +46,7 @@ def choose(given: Given) -> Choice:
         return Choice("rlm", why, None, window)
     table = limits()
     row = table.rows.get((given.profile.name, kind)) or table.rows["frontier", kind]
-    fits, tokens = size <= table.comfortable * room(given), size // CHARACTERS
+    fits, tokens = size <= table.comfortable * room(given), size // CHARACTERS_PER_TOKEN
     asked = f"{_WORDS[kind]} over about {tokens:,} tokens"
     if fits and tokens <= row.tokens:
         why = f"{asked}: a reply at once is as good up to {row.tokens:,} ({row.basis})"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..prompts import First
 from ..prompts.profile import accept_any, extras, no_examples, no_nudge
 from .answering import PROGRAM, input_given, repl_text, text_beside
-from .protocol import CHILDREN, SUB_CALLS, Given, Plan
+from .protocol import CHILDREN, OF_MODELS, Given, Plan
 from .window import notes_of, room
 
 OF_THE_INPUT = ("grep", "chunks", "cite")  # they would look at an empty one
@@ -22,7 +22,7 @@ SHARE = 0.6  # of the room that a reply at once would have: the rest is for the 
 
 def codeact(given: Given) -> Plan:
     """Code without models in its REPL."""
-    return _plan(given, (*SUB_CALLS, "LLMError", "FailedCall"), calls="")
+    return _plan(given, OF_MODELS, calls="")
 
 
 def codeact_subcalls(given: Given) -> Plan:

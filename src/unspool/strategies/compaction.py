@@ -8,9 +8,7 @@ reading, the answer comes from the notes so far.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from .answering import answered_at_once, for_texts
+from .answering import answered_at_once
 from .protocol import Given, Plan
 from .window import notes_of, part_size, room
 
@@ -25,8 +23,7 @@ the question:""".replace("\n", " ")
 
 def compaction(given: Given) -> Plan:
     """Notes by sub-calls, then one reply."""
-    sub = for_texts(given.sub_profile, given.root, given.sub)
-    fits = part_size(given, sub)
+    fits = part_size(given)
     notes = min(NOTES, fits // SHARE)
     size, whole = min(MOST, fits - 2 * notes), room(given)  # notes may be longer than they should
     program = (
@@ -35,8 +32,7 @@ def compaction(given: Given) -> Plan:
         "    pass\n"
         "print(draft)"
     )
-    plan = answered_at_once(
+    return answered_at_once(
         given, program, window=whole, about=ABOUT, repl="repl_compaction.py",
         notes=notes_of(given, given.root, given.sub),
     )  # fmt: skip
-    return replace(plan, sub_profile=sub)

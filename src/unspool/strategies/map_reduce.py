@@ -8,9 +8,7 @@ whose call fails is left out, and a note of the run counts them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from .answering import answered_at_once, for_texts
+from .answering import answered_at_once
 from .protocol import Given, Plan
 from .questions import kind_of
 from .window import notes_of, part_size, room
@@ -23,8 +21,7 @@ by code, and are exact where the parts were judged right. This is what came back
 
 def map_reduce(given: Given) -> Plan:
     """One typed sub-call a part, then one reply."""
-    sub = for_texts(given.sub_profile, given.root, given.sub)
-    size = min(MOST, part_size(given, sub) // 2)
+    size = min(MOST, part_size(given) // 2)
     whole = room(given)
     kind = kind_of(given.query)
     wanted = kind if kind in ("count", "groups") else "facts"
@@ -32,8 +29,7 @@ def map_reduce(given: Given) -> Plan:
         f"print(_input.mapped(_input.parts(context, {size}), {given.query!r}, {wanted!r},\n"
         f"    llm_query_batched, size={size}, room={whole}))"
     )
-    plan = answered_at_once(
+    return answered_at_once(
         given, program, window=whole, about=ABOUT, repl="repl_map_reduce.py",
         notes=notes_of(given, given.root, given.sub),
     )  # fmt: skip
-    return replace(plan, sub_profile=sub)

@@ -15,10 +15,9 @@ from dataclasses import replace
 
 from ..models.protocol import Message
 from ..prompts import First, Profile
-from .protocol import SUB_CALLS, Given, Plan
+from .protocol import OF_MODELS, Given, Plan
 
-_NAMES = "|".join((*SUB_CALLS, "LLMError", "FailedCall"))
-_ASKS = re.compile(rf"\b(?:{_NAMES}|sub-calls?|a language model|a model can read|ask about)\b")
+_ASKS = re.compile(rf"\b(?:{'|'.join(OF_MODELS)}|sub-calls?|a language model|a model can read|ask about)\b")
 _ITEM, _SENTENCE = re.compile(r"\s*(?:- |\d+\. )"), re.compile(r"(?<=[.!?]) ")
 _NUMBER = re.compile(r"^\d+(?=\. )", re.MULTILINE)
 
@@ -49,7 +48,7 @@ def bare(profile: Profile) -> Profile:
         nudge=lambda query: without_sub_calls(profile.nudge(query)),
         check_answer=check_answer,
         tells_unread=False,
-        without=(*SUB_CALLS, "LLMError", "FailedCall"),
+        without=OF_MODELS,
     )
 
 

@@ -36,6 +36,9 @@ StrategyName = Literal[
 CHILDREN = ("rlm_query", "rlm_query_batched")
 SUB_CALLS = ("llm_query", "llm_query_batched", "llm_map", "classify", *CHILDREN)
 """What code in the REPL asks models with."""
+OF_MODELS = (*SUB_CALLS, "LLMError", "FailedCall")
+"""The same, and what comes of it: what a REPL without models lacks."""
+CHARACTERS_PER_TOKEN = 4  # of a size: no tokenizer is needed to know one, and no two models share one
 
 
 def names() -> tuple[StrategyName, ...]:

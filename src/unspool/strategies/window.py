@@ -16,12 +16,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, islice
 
 from ..budget import OverBudget
 from ..contexts.sources import Source
 from ..errors import ContextError
 from ..models.protocol import ModelInfo
-from ..prompts import Profile
 from ..sandbox.protocol import CellResult
 from ..types import FailedCall
 from .protocol import Given
@@ -81,9 +81,9 @@ def size_of(context: object) -> int | None:
                 return None
             total += value.size
         elif isinstance(value, Mapping):
-            rest += [*value.keys(), *value.values()]
+            rest += islice(chain.from_iterable(value.items()), LOOKED_AT)
         elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-            rest += value
+            rest += islice(value, LOOKED_AT)
         elif value is None or isinstance(value, bool | int | float):
             total += SCALAR
         else:
@@ -110,10 +110,10 @@ def room(given: Given) -> int:
     return _characters(given, window_of(given.root) - reply - OVERHEAD, beside)
 
 
-def part_size(given: Given, profile: Profile) -> int:
+def part_size(given: Given) -> int:
     """Characters of a part of the input that fit into a sub-call beside the question."""
-    sampling, info = profile.sampling, given.sub
-    tokens = window_of(info) - reply_tokens(info, sampling.sub_max_tokens) - 2 * OVERHEAD
+    reply = reply_tokens(given.sub, given.sub_profile.sampling.sub_max_tokens)
+    tokens = window_of(given.sub) - reply - 2 * OVERHEAD
     return _characters(given, tokens, given.query)
 
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from ...errors import ConfigError
+from ...strategies.protocol import CHARACTERS_PER_TOKEN
 from ..data import Data, modules
-from ..sample import CHARACTERS_PER_TOKEN, Sample
+from ..sample import Sample
 from .suite import Redraw, Suite
 
 READ = """import ast

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import ConfigError
+from ...strategies.protocol import CHARACTERS_PER_TOKEN
 from ..data import Data
-from ..sample import CHARACTERS_PER_TOKEN, Sample, rng, size_words
+from ..sample import Sample, rng, size_words
 
 Make = Callable[[int, random.Random, Data], Sequence[Sample]]
 """(characters, chance, data) -> the samples of one seed, their suite, size and seed not yet said."""
