@@ -28,6 +28,7 @@ from typing import Literal
 
 from .. import events as ev
 from ..coverage import mapped, was_sent
+from ..past import PastNode
 from ..reading import Citation, Range
 from ..types import DRIVEN, ROOT
 from .followed import Seen
@@ -50,7 +51,7 @@ class Reader:
 def readers(seen: Seen, name: str) -> Iterator[Reader]:
     """The readers of a node's input, in the order of its cells."""
     past = seen.past.nodes[name]
-    measured = _measured(seen, name)
+    measured = _measured(past)
     heard = _heard(seen, name)
     if measured is not None and measured.shown and heard:
         yield Reader("description", name, 0, 0, None, measured.shown)
@@ -83,18 +84,15 @@ def _heard(seen: Seen, name: str) -> bool:
     return bool(seen.past.nodes[name].replies) or (driven and seen.past.nodes[name].started.parent is None)
 
 
-def _measured(seen: Seen, name: str) -> ev.ContextMeasured | None:
+def _measured(past: PastNode | None) -> ev.ContextMeasured | None:
     """The last measure counts."""
-    for event in reversed(seen.events):
-        if isinstance(event, ev.ContextMeasured) and event.node == name:
-            return event
-    return None
+    return past.measured[-1] if past is not None and past.measured else None
 
 
 def map_told(seen: Seen) -> Mapping[str, object]:
     """The map of the input of a run, of several branches by the chosen one."""
     root = seen.root.id if seen.root else ROOT
-    measured = _measured(seen, root)
+    measured = _measured(seen.past.nodes.get(root))
     coverage = seen.reading.coverage()
     told: dict[str, object] = {
         "seq": seen.seq,
@@ -102,7 +100,7 @@ def map_told(seen: Seen) -> Mapping[str, object]:
         "citations": [_cited(each, root, measured) for each in seen.reading.citations()],
         "coverage": {name: value for name, value in asdict(coverage).items() if name != "parts"},
     }
-    if measured is None or root not in seen.past.nodes:
+    if measured is None:
         return {**told, "parts": [], "readers": [], "unknown": 0, "left_out": 0}
     found, unknown, left_out, room = list[Sequence[object]](), 0, 0, MOST
     for reader in readers(seen, root):
