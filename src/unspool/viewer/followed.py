@@ -42,9 +42,10 @@ class Seen:
         self.events = events
         self.going = going  # a process is writing it
         self.started, self.ended, self.last = builder.started, builder.ended, builder.last
-        self.roots = builder.roots()
         self.root = builder.root()
         self.branches = builder.branches()
+        alone = (self.root,) if self.root is not None else ()
+        self.roots = tuple(branch.trace for branch in self.branches) or alone
 
     @classmethod
     def of(cls, run: str, events: Sequence[ev.Event]) -> Seen:
