@@ -7,7 +7,6 @@ shape, and its traceback goes to the log, not to the client.
 
 from __future__ import annotations
 
-import hmac
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from .openapi import document
 from .problems import Problem
 from .responses import Responses
 from .running import Runs
-from .settings import ServerSettings, is_loopback
+from .settings import ServerSettings, bears, is_loopback
 from .told import to_json
 
 if TYPE_CHECKING:
@@ -142,8 +141,7 @@ class Service:
 def check_token(headers: Mapping[str, str], token: str) -> None:
     """Raises :class:`Problem` for a request that does not carry the token."""
     given = headers.get("authorization", "")
-    kind, _, key = given.partition(" ")
-    if kind.lower() != "bearer" or not hmac.compare_digest(key.strip().encode(), token.encode()):
+    if not bears(given, token):
         message = "the token is wrong" if given else "a token is needed: Authorization: Bearer TOKEN"
         raise Problem(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
 

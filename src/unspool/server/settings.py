@@ -1,11 +1,14 @@
-"""What a server was started with, and which hosts are this machine.
+"""What a server was started with, which hosts are this machine, and who has the token.
 
 >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
 (True, True, True, False)
+>>> bears("Bearer secret", "secret"), bears("Basic secret", "secret"), bears("", "secret")
+(True, False, False)
 """
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
 from dataclasses import dataclass
 
@@ -59,3 +62,9 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def bears(authorization: str, token: str) -> bool:
+    """Whether a request with this ``Authorization`` carries the token."""
+    kind, _, key = authorization.partition(" ")
+    return kind.lower() == "bearer" and hmac.compare_digest(key.strip().encode(), token.encode())

@@ -13,9 +13,10 @@ True
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from ..server.settings import bears
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -55,7 +56,6 @@ class Admission:
         """Why a request for what is in runs is refused; None where it is not."""
         if (wrong := self.host_refusal(host)) is not None:
             return wrong
-        kind, _, key = authorization.partition(" ")
-        if kind.lower() == "bearer" and hmac.compare_digest(key.strip().encode(), self.token.encode()):
+        if bears(authorization, self.token):
             return None
         return Refusal(401, "the token is missing or wrong: open the address that unspool view printed")
