@@ -11,8 +11,7 @@ from ..compare import TOLD, lines, parting
 from ..types import Turn
 from ..words import words
 from .followed import Seen
-from .texts import Texts
-from .told import HEAD, Json, run_told
+from .told import HEAD, Json, figures_told
 
 _SHOWN = 8_000  # characters of an answer or of what a turn said
 
@@ -34,28 +33,13 @@ def beside_told(one: Seen, two: Seen) -> Json:
 
 
 def _figures(seen: Seen) -> Json:
-    kept = (
-        "id",
-        "status",
-        "reason",
-        "going",
-        "started",
-        "last",
-        "seconds",
-        "usage",
-        "cost",
-        "turns",
-        "sub_calls",
-    )
-    told = run_told(seen, Texts(seen))
     return {
-        **{name: told[name] for name in kept},
+        **figures_told(seen),
         "query": _query(seen)[:_SHOWN],
         "answer": _answer(seen)[:_SHOWN],
         "model": seen.started.model if seen.started else None,
         "sub_model": seen.started.sub_model if seen.started else None,
         "draft": seen.ended.draft if seen.ended else None,
-        "failed_calls": told["failed_calls"],
         "children": len(seen.nodes) - len(seen.roots),
     }
 

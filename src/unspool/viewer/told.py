@@ -17,7 +17,8 @@ from dataclasses import asdict
 
 from ..past import PastCell
 from ..safe_text import one_line, safe
-from ..types import Branch, CellRun, LedgerLine, Node, SubCall, Turn, Usage, known_sum
+from ..trace import total
+from ..types import Branch, CellRun, LedgerLine, Node, SubCall, Turn, Usage
 from ..words import words
 from .followed import Seen
 from .texts import Texts
@@ -56,27 +57,34 @@ def _safe(value: object) -> object:
     return value
 
 
-def run_told(seen: Seen, texts: Texts) -> Json:
-    """The run as a whole, and its nodes with their turns in short."""
+def figures_told(seen: Seen) -> Json:
+    """What a run came to so far."""
     started, ended = seen.started, seen.ended
-    ledger = ended.ledger if ended else ledger_so_far(seen)
-    usage, cost = _sum(ledger)
-    told: dict[str, object] = {
+    usage, cost = (ended.usage, ended.cost) if ended else total(seen.roots)
+    return {
         "id": seen.run,
-        "seq": seen.seq,
-        "dropped": seen.dropped,
         "going": seen.going,
         "status": ended.status if ended else "running" if seen.going else "interrupted",
         "reason": ended.reason if ended else "",
         "started": started.time if started else None,
         "last": seen.last,
         "seconds": ended.seconds if ended else None,
-        "usage": _usage(ended.usage if ended else usage),
-        "cost": ended.cost if ended else cost,
-        "ledger": [_line(line) for line in ledger],
+        "usage": _usage(usage),
+        "cost": cost,
         "turns": max((turn.number for turn in seen.root.turns), default=0) if seen.root else 0,
         "sub_calls": sum(not call.refused for call in seen.calls.values()),
         "failed_calls": sum(call.error is not None for call in seen.calls.values()),
+    }
+
+
+def run_told(seen: Seen, texts: Texts) -> Json:
+    """The run as a whole, and its nodes with their turns in short."""
+    started, ended = seen.started, seen.ended
+    told: dict[str, object] = {
+        **figures_told(seen),
+        "seq": seen.seq,
+        "dropped": seen.dropped,
+        "ledger": [_line(line) for line in (ended.ledger if ended else ledger_so_far(seen))],
         "nodes": [_node(seen, node) for node in seen.nodes.values()],
         "branches": [_branch(branch, texts) for branch in seen.branches],
         "refused": list(_refusals(seen)),
@@ -120,13 +128,6 @@ def ledger_so_far(seen: Seen) -> Sequence[LedgerLine]:
             elif call.usage.calls:
                 add(LedgerLine(call.role, call.model, call.usage, call.cost))
     return tuple(lines.values())
-
-
-def _sum(ledger: Sequence[LedgerLine]) -> tuple[Usage, float | None]:
-    usage, cost = Usage(), known_sum(0.0, 0.0)
-    for line in ledger:
-        usage, cost = usage + line.usage, known_sum(cost, line.cost)
-    return usage, cost
 
 
 def _usage(usage: Usage) -> Json:
