@@ -18,6 +18,7 @@ from .options import (
     Cache,
     CallsLimit,
     MaxDepth,
+    MaxTurns,
     Models,
     ModelSettingsGiven,
     Quiet,
@@ -54,12 +55,7 @@ def ask(
     ] = None,
     model: Models = None,
     sub_model: SubModels = None,
-    max_turns: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Replies of the model at most. [default: 20]", show_default=False
-        ),
-    ] = 20,
+    max_turns: MaxTurns = 20,
     max_depth: MaxDepth = 1,
     branches: Annotated[
         int,

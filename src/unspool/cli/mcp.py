@@ -10,7 +10,7 @@ import typer
 
 from .ask import named
 from .exits import FAILED, errors_as_exits
-from .options import Cache, MaxDepth, Models, ModelSettingsGiven, RunsFolder, SubModels
+from .options import Cache, MaxDepth, MaxTurns, Models, ModelSettingsGiven, RunsFolder, SubModels
 from .terminal import Output, is_open, is_terminal, safe
 
 if TYPE_CHECKING:
@@ -81,12 +81,7 @@ def mcp(
         ),
     ] = 30,
     settings: ModelSettingsGiven = None,
-    max_turns: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Replies of the model in an ask. [default: 20]", show_default=False
-        ),
-    ] = 20,
+    max_turns: MaxTurns = 20,
     max_depth: MaxDepth = 1,
     cache: Cache = False,
     runs: RunsFolder = None,

@@ -67,6 +67,16 @@ PriceGiven = Annotated[
         show_default=False,
     ),
 ]
+MaxTurns = Annotated[
+    int,
+    typer.Option(
+        "--max-turns",
+        min=1,
+        metavar="N",
+        help="Replies of the model in a run at most. [default: 20]",
+        show_default=False,
+    ),
+]
 MaxDepth = Annotated[
     int,
     typer.Option(

@@ -13,6 +13,7 @@ from .exits import errors_as_exits
 from .options import (
     Cache,
     MaxDepth,
+    MaxTurns,
     Models,
     ModelSettingsGiven,
     Quiet,
@@ -78,15 +79,7 @@ def serve(
         typer.Option(metavar="N", help="Read and write at most N tokens in a run.", show_default=False),
     ] = None,
     settings_given: ModelSettingsGiven = None,
-    max_turns: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Replies of the model in a run at most. [default: 20]",
-            show_default=False,
-        ),
-    ] = 20,
+    max_turns: MaxTurns = 20,
     max_depth: MaxDepth = 1,
     strategy: StrategyOption = "rlm",
     sandbox: SandboxOption = "process",
