@@ -31,16 +31,17 @@ export function table(heads, body) {
 
 /** @param {Told} told */
 export function spent(told) {
+  const known = told.ledger.some((/** @type {Told} */ line) => line.reused);
   const row = (/** @type {Told} */ line) =>
     el(
       "tr",
       null,
       el("td", null, line.role),
-      el("td", null, line.model),
+      el("td", { class: "model" }, line.model),
       el("td", { class: "number" }, grouped(line.usage.calls)),
       el("td", { class: "number" }, tokens(line.usage)),
       el("td", { class: "number" }, money(line.cost)),
-      el(
+      known && el(
         "td",
         { class: "number" },
         line.reused ? `${count(line.reused, "reply", "replies")}, ${money(line.reused_cost)}` : "–",
@@ -61,7 +62,7 @@ export function spent(told) {
     { class: "part" },
     el("h3", null, "Spent, and left"),
     told.ledger.length ? table(
-      ["role", "model", "calls", "tokens", "cost", "from the cache"],
+      ["role", "model", "calls", "tokens", "cost", ...(known ? ["from the cache"] : [])],
       told.ledger.map(row),
     ) : el("p", { class: "dim" }, "Nothing has been paid for yet."),
     limits.length ? el("dl", { class: "limits" }, limits) : null,
