@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from unspool import RLM
+from unspool import RLM, Budget
 from unspool.cli.app import app
 from unspool.compare import Parting, parting
 from unspool.testing import ScriptedModel
@@ -134,3 +134,12 @@ def test_calls_that_failed_for_another_reason_are_not_the_same(kind: FailureKind
 
     expected = Parting(1, "sub-call", (1, 1), (1, 1)) if parts else None
     assert parting(failing("timeout"), failing(kind)) == expected
+
+
+def test_what_a_limit_refused_is_no_sub_call(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code = stories.py("print(1)\nllm_query_batched(['one', 'two', 'three'])\nsubmit(1)")
+    sub = ScriptedModel(lambda messages: "yes")
+    engine = RLM(ScriptedModel([code]), sub_model=sub, runs=tmp_path, budget=Budget(calls=2))
+    limited = engine.run("How many?", "a text").id
+    free = run(tmp_path, [code], ["yes"] * 3)
+    assert re.search(r"^calls +2 +3$", diff(capsys, tmp_path, limited, free)[1], re.MULTILINE)

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from unspool import RLM, Budget
 from unspool.journal import EVENTS_FILE, Journal
+from unspool.testing import ScriptedModel
+from unspool.viewer.beside import beside_told
 from unspool.viewer.followed import Seen
-from unspool.viewer.told import PAGE, as_body, calls_told
+from unspool.viewer.texts import Texts
+from unspool.viewer.told import PAGE, as_body, calls_told, run_told
 
 from .. import stories
 from .conftest import MAILS, TOKEN, Kept, Up, with_map
@@ -181,6 +185,24 @@ def test_sub_calls_are_rows_and_each_is_told_in_full(up: Up, kept: Kept) -> None
     assert call["prompt"] == {"text": "is it spam? fail"}
 
 
+def test_what_a_limit_refused_is_no_sub_call(tmp_path: Path) -> None:
+    code = "llm_query_batched(['one', 'two', 'three', 'four', 'five'])\nsubmit(1)"
+    engine = RLM(
+        ScriptedModel([stories.py(f"print(1)\n{code}")]),
+        sub_model=ScriptedModel(lambda messages: "yes"),
+        runs=tmp_path,
+        budget=Budget(calls=2),
+    )
+    run = engine.run("How many?", "a text")
+    seen = Seen.of(run.id, list(Journal(tmp_path).read(run.id)))
+    told = run_told(seen, Texts(seen))
+    assert (told["sub_calls"], told["failed_calls"], len(told["refused"])) == (2, 0, 3)  # type: ignore[arg-type]
+    (turn,) = told["nodes"][0]["turns"]  # type: ignore[index]
+    assert (turn["calls"], turn["failed"], turn["refused"]) == (2, 0, 3)
+    beside = beside_told(seen, seen)
+    assert [each["calls"] for each in beside["turns"]] == [[2, 2]]  # type: ignore[attr-defined]
+
+
 def test_many_sub_calls_come_in_pages(kept: Kept) -> None:
     seen = Seen.of(kept["map"], list(Journal(kept.folder).read(kept["map"])))
     whole = calls_told(seen, 0)
@@ -195,9 +217,6 @@ def test_many_sub_calls_come_in_pages(kept: Kept) -> None:
 
 
 def test_a_long_text_comes_in_pieces(make_up: Callable[[Path], Up], tmp_path: Path) -> None:
-    from unspool import RLM
-    from unspool.testing import ScriptedModel
-
     text = "".join(f"{number} 🙂\n" for number in range(60_000))
     replies = [stories.py("print(1)\nllm_query(context)\nsubmit(context)")]
     run = RLM(ScriptedModel(replies), sub_model=ScriptedModel(["ok"]), runs=tmp_path).run("?", text)
@@ -244,9 +263,6 @@ def test_the_text_of_a_range_is_shown_where_it_was_kept(up: Up, kept: Kept) -> N
 def test_the_text_of_a_file_is_shown_while_it_is_the_same(
     make_up: Callable[[Path], Up], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from unspool import RLM
-    from unspool.testing import ScriptedModel
-
     mails, runs = tmp_path / "mails.txt", tmp_path / "runs"
     mails.write_text(MAILS, "utf-8")
     monkeypatch.chdir(tmp_path)
@@ -265,9 +281,6 @@ def test_the_text_of_a_file_is_shown_while_it_is_the_same(
 
 
 def test_the_text_of_files_by_path_is_shown_by_bytes(make_up: Callable[[Path], Up], tmp_path: Path) -> None:
-    from unspool import RLM
-    from unspool.testing import ScriptedModel
-
     folder, runs = tmp_path / "logs", tmp_path / "runs"
     folder.mkdir()
     (folder / "a.txt").write_text("é" * 500 + "\n" + MAILS, "utf-8")
@@ -359,9 +372,6 @@ def until_data(news: object) -> None:
 
 
 def test_a_session_is_told_as_code_without_a_model(make_up: Callable[[Path], Up], tmp_path: Path) -> None:
-    from unspool import RLM
-    from unspool.testing import ScriptedModel
-
     with RLM(ScriptedModel([]), runs=tmp_path).session("some text") as session:
         session.execute("print(len(context))")
     up = make_up(tmp_path)

@@ -102,7 +102,7 @@ def _figures(letter: str, run: _Run) -> tuple[str, ...]:
     started, ended, roots = run.builder.started, run.builder.ended, run.builder.roots()
     nodes = [node for root in roots for node in root.walk()]
     usage, cost = (ended.usage, ended.cost) if ended else total(roots)
-    calls = [call for node in nodes for call in node.calls()]
+    calls = [call for node in nodes for call in node.calls() if not call.refused]
     failed = sum(call.error is not None for call in calls)
     turns = max((turn.number for turn in run.root.turns), default=0) if run.root else 0
     return (

@@ -66,8 +66,13 @@ def _turns(one: Turn | None, two: Turn | None) -> Json:
         "code": list(lines(*codes)) if any(codes) else [],
         "words": [words(turn)[:_SHOWN] if turn else "" for turn in (one, two)],
         "output": [list(_output(turn)) if turn else [] for turn in (one, two)],
-        "calls": [sum(len(cell.sub_calls) for cell in turn.cells) if turn else 0 for turn in (one, two)],
+        "calls": [_made(turn) if turn else 0 for turn in (one, two)],
     }
+
+
+def _made(turn: Turn) -> int:
+    """How many sub-calls; what a limit refused was never one."""
+    return sum(not call.refused for cell in turn.cells for call in cell.sub_calls)
 
 
 def _output(turn: Turn) -> Iterator[Sequence[str]]:

@@ -73,7 +73,7 @@ def figures_told(seen: Seen) -> Json:
         "cost": cost,
         "turns": max((turn.number for turn in seen.root.turns), default=0) if seen.root else 0,
         "sub_calls": sum(not call.refused for call in seen.calls.values()),
-        "failed_calls": sum(call.error is not None for call in seen.calls.values()),
+        "failed_calls": sum(call.error is not None and not call.refused for call in seen.calls.values()),
     }
 
 
@@ -213,6 +213,7 @@ def _asked(turn: Turn, child: Node) -> bool:
 
 def _short_turn(turn: Turn, asked: Mapping[int, int]) -> Json:
     calls = [call for cell in turn.cells for call in cell.sub_calls]
+    refused = sum(call.refused for call in calls)
     return {
         "number": turn.number,
         "started": turn.started,
@@ -223,8 +224,9 @@ def _short_turn(turn: Turn, asked: Mapping[int, int]) -> Json:
         "cost": turn.cost if turn.usage.calls else None,
         "usage": _usage(turn.usage),
         "lines": sum(len(cell.code.strip().splitlines()) for cell in turn.cells),
-        "calls": len(calls),
-        "failed": sum(call.error is not None for call in calls),
+        "calls": len(calls) - refused,
+        "failed": sum(call.error is not None for call in calls) - refused,
+        "refused": refused,
         "waiting": sum(call.ended is None for call in calls),
         "cells": [
             [cell.number, cell.started, cell.ended, cell.outcome, cell.error.type if cell.error else None]

@@ -120,6 +120,7 @@ export function turnTold(turn) {
     !turn.replied ? "no reply yet" : turn.cells.length ? `${count(turn.lines, "line")} of code` : "nothing to run",
     turn.calls ? count(turn.calls, "sub-call") : "",
     turn.failed ? `${turn.failed} failed` : "",
+    turn.refused ? `${turn.refused} refused for a limit` : "",
     turn.children ? count(turn.children, "child", "children") : "",
     turn.cells.some((/** @type {any[]} */ cell) => cell[3] === "submitted") ? "submitted" : "",
     ...errors,

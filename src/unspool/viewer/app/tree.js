@@ -110,7 +110,7 @@ export function treeBox(run) {
     const errors = turn.cells.map((/** @type {any[]} */ cell) => cell[4]).filter(Boolean);
     const going = turn.ended === null || turn.cells.some((/** @type {any[]} */ cell) => cell[3] === null);
     const bad = errors.some((/** @type {string} */ error) => error !== "AnswerRefused") ? "error" : "";
-    const state = going ? null : bad || (turn.failed || errors.length ? "not all went well" : "");
+    const state = going ? null : bad || (turn.failed || turn.refused || errors.length ? "not all went well" : "");
     return [
       state === "" ? el("span", { class: "dot" }) : dot(state === null && !run.told?.going ? "interrupted" : state),
       el("span", { class: "name" }, turnName(turn.number)),
