@@ -21,6 +21,9 @@ from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
 from .terminal import Output, complain, safe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..events import Event
     from ..journal import Journal
     from .ask import Story
     from .display import Display
@@ -48,7 +51,8 @@ def watch(
 
         journal = Journal(runs)
         name = find_run(journal, run)
-        asked = [event for event in journal.read(name)[:1] if isinstance(event, RunStarted)]
+        begun = journal.read_from(name, 0)
+        asked = [event for event in begun[0][:1] if isinstance(event, RunStarted)]
         driven = any(event.model.startswith(DRIVEN) for event in asked)  # a session is not resumed
         with contextlib.ExitStack() as shown:
             try:
@@ -56,7 +60,7 @@ def watch(
                     Output(sys.stderr).line(safe(f"run: {name}\nquestion: {event.query.strip()}"))
                 display = make_display(quiet=quiet, show_code=show_code)
                 shown.callback(display.close)
-                story = follow(journal, name, display)
+                story = follow(journal, name, display, *begun)
             except KeyboardInterrupt:
                 shown.close()
                 complain("no longer watched; the run itself goes on")
@@ -74,13 +78,13 @@ def watch(
     raise typer.Exit(code)
 
 
-def follow(journal: Journal, run: str, display: Display) -> Story:
-    """Shows the events of a run as they are written. Without an end: nobody writes it any more."""
+def follow(journal: Journal, run: str, display: Display, events: Sequence[Event], place: int) -> Story:
+    """Shows the events of a run as they are written, after those that were read up to ``place``. Without an
+    end: nobody writes it any more."""
     from .ask import Story
 
-    story, place, heard, alone = Story(), 0, time.monotonic(), False
+    story, heard, alone = Story(), time.monotonic(), False
     while True:
-        events, place = journal.read_from(run, place)
         for event in events:
             display.add(event)
             story.add(event)
@@ -94,3 +98,4 @@ def follow(journal: Journal, run: str, display: Display) -> Story:
         alone = silent and not journal.is_written(run)
         if not alone:
             time.sleep(_PAUSE)
+        events, place = journal.read_from(run, place)
