@@ -172,10 +172,10 @@ def _over_http(desk: Desk, engine: RLM, host: str, port: int, token: str | None)
     settings = settings_of(host, port, token)
     server = make_server(desk)
     bound = listen(settings)
-    shown = f"[{host}]" if ":" in host else host
 
     def ready() -> None:
-        for line in (f"unspool mcp: http://{shown}:{bound.getsockname()[1]}{PATH}", "Ctrl-C stops it."):
+        address = f"http://{settings.in_address}:{bound.getsockname()[1]}{PATH}"
+        for line in (f"unspool mcp: {address}", "Ctrl-C stops it."):
             Output(sys.stderr).line(safe(line))
 
     try:

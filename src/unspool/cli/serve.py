@@ -162,11 +162,10 @@ def _limits(settings: ServerSettings, budget: Budget, max_turns: int) -> str:
 
 def _banner(settings: ServerSettings, port: int, names: tuple[str, str], limits: str) -> list[str]:
     root, sub = names
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
     key = "the token" if settings.token else "anything: only this machine is served"
     return [
         f"unspool serves {root}" + ("" if sub == root else f", sub-calls: {sub}"),
-        f"  base URL  http://{host}:{port}/v1",
+        f"  base URL  http://{settings.in_address}:{port}/v1",
         "  model     unspool",
         f"  API key   {key}",
         f"  limits    {limits}",

@@ -39,6 +39,11 @@ class ServerSettings:
     send_seconds: float = 30.0  # in which a client has to take what it is sent
     beat_seconds: float = 15.0  # after which a silent stream says that it is alive
 
+    @property
+    def in_address(self) -> str:
+        """The host as it stands in an address."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
     def __post_init__(self) -> None:
         for name, value, least in (("runs", self.runs, 1), ("body", self.body_bytes, 1)):
             if value < least:
