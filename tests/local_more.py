@@ -20,11 +20,11 @@ from pydoc_data.topics import topics
 
 from .local_held_out import apache_rows, as_csv, as_json_lines
 from .local_suite import (
-    COARSE,
     IP,
     SPAM_WORDS,
     Question,
     apache,
+    coarse,
     first,
     hdfs,
     items,
@@ -36,6 +36,7 @@ from .local_suite import (
     same_name,
     same_number,
     same_set,
+    sampled,
     share_right,
     ssh,
     top,
@@ -91,23 +92,14 @@ def _methods(source: str, name: str) -> int:
     return sum(isinstance(part, ast.FunctionDef) for part in found.body)
 
 
-def _first_half(rows: list[tuple[str, str]], seed: int, wanted: dict[str, int]) -> list[tuple[str, str]]:
-    dice, chosen = random.Random(seed), []
-    for label, size in wanted.items():
-        chosen += dice.sample([row for row in rows if row[0] == label], size)
-    dice.shuffle(chosen)
-    return chosen
-
-
 @cache
 def spam(seed: int, spam: int, ham: int) -> tuple[tuple[str, str], ...]:
-    return tuple(_first_half(messages()[:3000], seed, {"spam": spam, "ham": ham}))
+    return sampled(messages()[:3000], seed, (("spam", spam), ("ham", ham)))
 
 
 @cache
 def asked(seed: int, *sizes: tuple[str, int]) -> tuple[tuple[str, str], ...]:
-    rows = [(COARSE[label.split(":")[0]], text) for label, text in questions()[:2800]]
-    return tuple(_first_half(rows, seed, dict(sizes)))
+    return sampled(coarse(questions()[:2800]), seed, sizes)
 
 
 # Golds of more than one step
