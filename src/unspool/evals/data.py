@@ -76,9 +76,8 @@ def _read(path: Path) -> str:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
         raise ConfigError(
-            f"{path.name} cannot be read in {path.parent} ({error.strerror}): this suite is made of "
-            "the files "
-            "in examples/data of the repository; name that folder with --data DIR"
+            f"{path.name} cannot be read in {path.parent} ({error.strerror}): this suite is made of the "
+            "files in examples/data of the repository; name that folder with --data DIR"
         ) from None
 
 

@@ -61,8 +61,7 @@ def plot(title: str, series: Sequence[Series]) -> str:
     ends = _ends(series)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" '
-        'role="img" font-family="sans-serif" font-size="12" fill="#222">',
+        f'height="{HEIGHT}" role="img" font-family="sans-serif" font-size="12" fill="#222">',
         f"<title>Score of {escape(title)} over size</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
         f'<text x="{LEFT}" y="18" font-size="15" font-weight="bold">{escape(title)}</text>',

@@ -182,9 +182,8 @@ def _classes(files: dict[str, str], facts: AllFacts) -> Sample:
     """How many classes there are."""
     return Sample(
         "classes",
-        f"{FILES} How many classes are defined in all files together, those inside of functions and "
-        "classes included? "
-        "Answer with the number alone.",
+        f"{FILES} How many classes are defined in all files together, those inside of functions and classes "
+        "included? Answer with the number alone.",
         files,
         sum(len(each.bases) for each in facts.values()),
         "close",

@@ -41,9 +41,8 @@ class Kind:
         """The form of the context and the labels, in words."""
         named = "; ".join(f"{label} ({meaning})" for label, meaning in self.meanings.items())
         return (
-            f"Each line is one entry: date | user | {self.what}. {self.asks} exactly one of these, "
-            "which is not "
-            f"written there and has to be judged: {named}."
+            f"Each line is one entry: date | user | {self.what}. {self.asks} exactly one of these, which is "
+            f"not written there and has to be judged: {named}."
         )
 
     @property

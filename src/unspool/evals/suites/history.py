@@ -66,9 +66,9 @@ def history(room: int, chance: random.Random, data: Data) -> list[Sample]:
     return [
         Sample(
             "replay",
-            f"The text is the history of {path}, oldest commit first, as git log -p --reverse tells "
-            "it. What does the "
-            "file hold after the last commit? Answer with its whole text, exactly, and nothing else.",
+            f"The text is the history of {path}, oldest commit first, as git log -p --reverse tells it. "
+            "What does the file hold after the last commit? Answer with its whole text, exactly, and "
+            "nothing else.",
             "\n".join(commits),
             "\n".join(before) + "\n",
             "lines",

@@ -120,9 +120,8 @@ def hops(room: int, chance: random.Random, data: Data) -> list[Sample]:
         ),
         Sample(
             "count",
-            "Some of the documents are about a company, and each of those names its founder. How "
-            "many companies have a "
-            f"founder who was born in a town of {province}? Answer with the number alone.",
+            "Some of the documents are about a company, and each of those names its founder. How many "
+            f"companies have a founder who was born in a town of {province}? Answer with the number alone.",
             context, found.count(province), "close",
             f"{READ}companies = [name for name in documents if name.endswith(' Works')]\n"
             f"result = provinces(companies)[1].count({province!r})\n{end}",

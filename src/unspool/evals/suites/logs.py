@@ -118,9 +118,8 @@ def _same_address(ssh: Sequence[str], chance: random.Random) -> Sample:
     name, address = chance.choice(alone)
     return _sample(
         "same-address", ssh,
-        f'One IP address tried the invalid user "{name}". How many lines of the log contain that '
-        'address? Answer with '
-        "the number alone.",
+        f'One IP address tried the invalid user "{name}". How many lines of the log contain that address? '
+        "Answer with the number alone.",
         sum(bool(re.search(rf"(?<![\d.]){re.escape(address)}(?![\d.])", line)) for line in ssh), "close",
         f"ip = re.search(r'Invalid user {re.escape(name)} from ({IP})', context)[1]\n"
         "whole = re.compile(r'(?<![\\d.])' + re.escape(ip) + r'(?![\\d.])')\n"
@@ -136,9 +135,8 @@ def _blocks(hdfs: Sequence[str]) -> Sample:
 def _component(hdfs: Sequence[str]) -> Sample:
     return _sample(
         "component", hdfs,
-        "Which component, such as dfs.DataNode, wrote the most lines? It stands before the first "
-        "colon of a line. "
-        f"{TIE} Answer with its name alone.",
+        "Which component, such as dfs.DataNode, wrote the most lines? It stands before the first colon of a "
+        f"line. {TIE} Answer with its name alone.",
         _top([line.split()[4].rstrip(":") for line in hdfs]), "name",
         f"counts = Counter(line.split()[4].rstrip(':') for line in lines)\n{TOP}",
     )  # fmt: skip

@@ -103,9 +103,8 @@ def _compare(entries: Entries, chance: random.Random) -> Sample:
     return _sample(
         "trec-compare",
         entries,
-        f"Is the label {a} {MORE} than the label {b}, {LESS}, or are both {SAME}, by the number of "
-        "entries? Answer "
-        f"with one of: {MORE}, {LESS}, {SAME}.",
+        f"Is the label {a} {MORE} than the label {b}, {LESS}, or are both {SAME}, by the number of entries? "
+        f"Answer with one of: {MORE}, {LESS}, {SAME}.",
         _versus(entries.count(a), entries.count(b)),
         "name",
         f"found = labelled(rows)\na, b = found.count({a!r}), found.count({b!r})\n"
@@ -141,9 +140,8 @@ def _user_most(entries: Entries) -> Sample:
     return _sample(
         "trec-user-most",
         entries,
-        f"Which user has the most entries with the label {label}? Where several have equally many, "
-        "answer with the "
-        "lowest number of them. Answer with the user's number alone.",
+        f"Which user has the most entries with the label {label}? Where several have equally many, answer "
+        "with the lowest number of them. Answer with the user's number alone.",
         _lowest_of_most(Counter(entry.user for entry in entries.entries if entry.label == label)),
         "number",
         "from collections import Counter\n"
@@ -185,9 +183,8 @@ def _month_most(entries: Entries, label: str) -> Sample:
     return _sample(
         "sms-month",
         entries,
-        f"In which month of the year are the most entries with the label {label}? Where several "
-        "months have equally "
-        "many, answer with the first of them. Answer with the name of the month alone.",
+        f"In which month of the year are the most entries with the label {label}? Where several months have "
+        "equally many, answer with the first of them. Answer with the name of the month alone.",
         MONTHS[month - 1],
         "name",
         f"months = {MONTHS!r}\nfrom collections import Counter\n"
@@ -211,9 +208,8 @@ def _half(task: str, entries: Entries, label: str, chance: random.Random) -> Sam
     return _sample(
         task,
         entries,
-        f"Are entries with the label {label} {MORE}, {LESS} or {SAME} before {day} than from that day "
-        "on, by their "
-        f"number? Answer with one of: {MORE}, {LESS}, {SAME}.",
+        f"Are entries with the label {label} {MORE}, {LESS} or {SAME} before {day} than from that day on, "
+        f"by their number? Answer with one of: {MORE}, {LESS}, {SAME}.",
         _versus(before, after),
         "name",
         f"found = [row[0] < '{day}' for row, label in zip(rows, labelled(rows)) if label == {label!r}]\n"

@@ -88,9 +88,8 @@ def _sample(
             break
     return Sample(
         condition.task,
-        f"{entries.kind.told} List all pairs of users for which this holds: {condition.words}. Each "
-        "pair once, as a "
-        "list of [lower number, higher number].",
+        f"{entries.kind.told} List all pairs of users for which this holds: {condition.words}. Each pair "
+        "once, as a list of [lower number, higher number].",
         entries.text,
         gold,
         "pairs",

@@ -75,9 +75,8 @@ def _frequent(text: str, counts: Counter[str]) -> Sample:
         raise Redraw("no word of this text stands out")
     return Sample(
         "frequent",
-        f"Of the words with {LEAST} letters or more (a word is a run of the letters a to z; upper and "
-        "lower case "
-        f"are the same), which {top} come most often? List them, in any order.",
+        f"Of the words with {LEAST} letters or more (a word is a run of the letters a to z; upper and lower "
+        f"case are the same), which {top} come most often? List them, in any order.",
         text,
         sorted(word for word, _ in ranked[:top]),
         "set",
