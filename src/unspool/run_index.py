@@ -88,16 +88,16 @@ class RunIndex:
         path = self._journal.folder / run
         row = RunRow(run, stamp, size=_size(path))
         calls: set[int] = set()
-        begun = False  # without its first event nothing can be made of a run
+        begun, last = False, 0.0  # without its first event nothing can be made of a run
         try:
             for line in whole_lines(path / EVENTS_FILE):
                 event = decode(line, lambda key: "…".encode())  # the long texts are not needed here
                 begun = begun or isinstance(event, ev.RunStarted)
                 if event is not None:
-                    row = _fold(row, event, calls)
+                    row, last = _fold(row, event, calls), event.time
         except (JournalError, ValueError, TypeError, KeyError, AttributeError):
-            return replace(row, state=BROKEN)
-        return row if begun else replace(row, state=BROKEN)
+            begun = False
+        return replace(row, ended=last, state=row.state if begun else BROKEN)
 
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -134,7 +134,6 @@ def _read(database: sqlite3.Connection) -> list[RunRow]:
 
 
 def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
-    row = replace(row, ended=event.time)
     match event:
         case ev.RunStarted():
             query = " ".join(event.query.split())[:_SHOWN]
@@ -150,8 +149,7 @@ def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
             return replace(row, sub_calls=len(calls))
         case ev.CallEnded() if event.usage.calls and not event.cached:
             calls.add(event.call)  # of a run that went on, it may have been refused before
-            row = replace(row, sub_calls=len(calls))
-            return replace(row, cost=known_sum(row.cost, event.cost))
+            return replace(row, sub_calls=len(calls), cost=known_sum(row.cost, event.cost))
         case ev.TurnStarted() if event.node == "0":
             return replace(row, turns=max(row.turns, event.turn))
         case ev.CallStarted():
