@@ -16,6 +16,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 
 from ..answers import AnswerType
@@ -48,6 +49,7 @@ _ANSWER = re.compile(r"^[ \t*_#>]*(?:final )?answer[*_]*[ \t]*:[*_]*", re.IGNORE
 _FENCED = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\Z", re.DOTALL)
 
 
+@cache
 def text_beside(name: str) -> str:
     """A text file that lies beside the strategies."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
