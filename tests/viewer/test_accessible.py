@@ -61,6 +61,16 @@ def test_every_place_can_be_read_and_named(look: Window, kept: Kept) -> None:
     assert wrong == {}
 
 
+def test_tabs_and_what_was_spent_are_not_cut(look: Window, kept: Kept) -> None:
+    page = look.open(f"/run/{kept['map']}")
+    page.locator("#detail .scrolls").first.wait_for()
+    page.locator(".tabs a").first.wait_for()
+    cut = (
+        "[...document.querySelectorAll('.tabs, .scrolls')].filter(e => e.scrollWidth > e.clientWidth).length"
+    )
+    assert page.evaluate(cut) == 0
+
+
 def test_the_audit_finds_what_is_wrong(window: Window, kept: Kept) -> None:
     page = window.open(f"/run/{kept['children']}")
     page.locator(".share").wait_for()
