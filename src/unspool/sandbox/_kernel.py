@@ -96,7 +96,7 @@ class Room:
         """In the main thread."""
         frame, _ = self._next() or sys.exit("the host has gone")
         shown = frame.number("shown", 1 << 24)
-        tools, imports, seed = cast("tuple[list[str], list[str], int | None]", frame.values)
+        seed = cast("int | None", frame.values[2])
         try:
             with self._aside:
                 if self._own:
@@ -109,15 +109,9 @@ class Room:
                     screen.attach()
                 context = self._load()
                 marks = worker.reach("marks").Marks(context)
-                reserve = worker.Reserve()
-                tables = frame.fields.get("tables") is True
-                self._repl = worker.Repl(screen, context, tools, imports, reserve, tables, marks)
+                self._repl = worker.Repl.asked_for(frame, screen, context, worker.Reserve(), marks)
         except Exception as error:  # whatever it is, the host is told
-            lost = isinstance(error, worker.ContextLost)
-            why = (
-                f"the context cannot be handed over: {error}" if lost else f"{type(error).__name__}: {error}"
-            )
-            self._control.sendall(worker.pack("failed", [why], context=lost))
+            self._control.sendall(worker.not_opened(error))
             return
         self._control.sendall(worker.pack("ready"))
         threading.Thread(target=self._listen, name="unspool", daemon=True).start()
@@ -170,7 +164,7 @@ class Room:
                 calls = repl.calls = _Calls(channel, repl.interrupts)
                 code = cast(str, calls.receive().values[0])
                 if repl.marks is not None:
-                    repl.marks.cell_began()
+                    repl.marks.cell_began(code)
                 ended = repl.run(number, code)
                 repl.finish(ended)
                 calls.drop()

@@ -1729,6 +1729,16 @@ class Repl:
         self._import(imports)
         self._given = dict(self.namespace)
 
+    @classmethod
+    def asked_for(
+        cls, frame: Frame, screen: Screen, context: object, reserve: Reserve, marks: Marks | None
+    ) -> Repl:
+        """The one that the host's first frame asks for."""
+        tools, imports, _ = cast("tuple[list[str], list[str], int | None]", frame.values)
+        without = cast("list[str]", frame.fields.get("without") or [])
+        tables = frame.fields.get("tables") is True
+        return cls(screen, context, tools, imports, reserve, tables, marks, without)
+
     def _import(self, imports: Sequence[str]) -> None:
         for line in imports:
             try:
@@ -1868,9 +1878,7 @@ class Repl:
         """The ranges of the context in what is shown of a cell."""
         try:
             return None if self.marks is None else self.marks.printed(output)
-        except (
-            Exception
-        ):  # whatever code has done to what traces it: the cell stands, what it showed is unknown
+        except Exception:  # whatever code has done to it: the cell stands, what it showed is unknown
             return None
 
     def _submit_answer(self, ended: Ended) -> None:
@@ -1958,6 +1966,13 @@ class ContextLost(Exception):
     """The context cannot be made here; the message says why and what to do."""
 
 
+def not_opened(error: Exception) -> bytes:
+    """Why there is no REPL, for the host."""
+    lost = isinstance(error, ContextLost)
+    why = f"the context cannot be handed over: {error}" if lost else f"{type(error).__name__}: {error}"
+    return pack("failed", [why], context=lost)
+
+
 def rehearse() -> None:
     """Makes a REPL and throws it away: see :meth:`Repl.rehearse`."""
     reserve = Reserve()
@@ -2018,8 +2033,7 @@ class Worker:
         printed that is no more."""
         frame, _ = self._next_order()
         shown = frame.number("shown", 1 << 24)
-        tools, imports, seed = cast("tuple[list[str], list[str], int | None]", frame.values)
-        if seed is not None:
+        if (seed := cast("int | None", frame.values[2])) is not None:
             reseed(seed)
         screen = Screen(shown, room)
         if room >= 0:
@@ -2028,16 +2042,12 @@ class Worker:
         reserve = Reserve()
         reserve.take()
         try:
-            tables, context = frame.fields.get("tables") is True, load()
+            context = load()
             marks = None if trace is None else trace(context)
-            without = cast("list[str]", frame.fields.get("without") or [])
-            self._repl = Repl(screen, context, tools, imports, reserve, tables, marks, without)
-        except Exception as error:
+            self._repl = Repl.asked_for(frame, screen, context, reserve, marks)
+        except Exception as error:  # whatever it is, the host is told
             reserve.drop()
-            lost = isinstance(error, ContextLost)
-            why = f"{type(error).__name__}: {error}"
-            why = f"the context cannot be handed over: {error}" if lost else why
-            self._control.sendall(pack("failed", [why], context=lost))
+            self._control.sendall(not_opened(error))
             os._exit(0)
         self._tell(b"R 0")
         self._control.sendall(pack("ready"))

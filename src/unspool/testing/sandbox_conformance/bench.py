@@ -107,9 +107,10 @@ class Bench:
         shown: int = 8_000,
         seed: int | None = None,
         files: bool = False,
+        without: tuple[str, ...] = (),
     ) -> Session:
         host = host or ScriptedHost()
-        spec = ReplSpec(context, tools, imports, memory, shown, seed, files=files)
+        spec = ReplSpec(context, tools, imports, memory, shown, seed, files=files, without=without)
         return Session(await self.sandbox.open(spec, host), host)
 
 

@@ -178,3 +178,10 @@ async def helpers(bench: Bench) -> None:
     await repl.shows("grep('two', window=10)", "['two here']")
     await repl.shows("chunks('abcdef', 4)", "['abcd', 'ef']")
     await repl.shows("mine = 'abc'\nSHOW_VARS()", "mine: str, 3 characters")
+
+
+@check("functions that a REPL is to do without are not there, the others are")
+async def left_out(bench: Bench) -> None:
+    repl = await bench.open(without=("llm_query", "grep"))
+    await repl.shows("[n in globals() for n in ('llm_query', 'grep', 'llm_map', 'chunks', 'tool')]",
+                     "[False, False, True, True, True]")  # fmt: skip
