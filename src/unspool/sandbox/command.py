@@ -6,6 +6,7 @@ there, what runs in it is sent. Each REPL is a run of the command of its own, an
 as what the command runs in: unspool adds limits of memory, time and processes, but no isolation. A lost
 connection ends the cell; the REPL begins anew with the context alone (``restarted``), and says what was lost.
 
+>>> import asyncio
 >>> async def main():
 ...     async def on_call(call):
 ...         return HostReply()
@@ -20,7 +21,6 @@ connection ends the cell; the REPL begins anew with the context alone (``restart
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import sys
@@ -28,10 +28,9 @@ from collections.abc import Sequence
 
 from ..checks import number
 from ..errors import ConfigError, HostCallError, SandboxUnavailable
-from ._handover import Handed
 from ._line import Line
 from ._processes import Maker
-from .process import ProcessRepl
+from .process import Home, ProcessRepl
 from .protocol import HostCall, HostReply, OnCall, ReplSpec
 
 __all__ = ["CommandSandbox", "HostReply"]
@@ -40,7 +39,7 @@ START_SECONDS = 120.0  # an image may have to be pulled
 MOST_FILE = 512 << 20  # bytes of a file that is sent whole
 
 
-class CommandSandbox:
+class CommandSandbox(Home):
     """A maker of REPLs behind a command.
 
     :param command: the program and its arguments, or one text, split as a shell does; no shell runs it. It
@@ -64,37 +63,18 @@ class CommandSandbox:
             raise SandboxUnavailable(
                 "the host's side of this sandbox needs Linux too: run unspool itself in the container"
             )
+        super().__init__()
         self._argv = argv
         self._seconds = start_seconds
-        self.proven = False  # until the command has led to Python once
-        self._repls: set[ProcessRepl] = set()
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
-        repl = ProcessRepl(self, spec, _Bounded(on_call) if spec.files else on_call)
-        self._repls.add(repl)
-        try:
-            await repl.start()
-        except BaseException:  # cancelled too: no process is left of a REPL that nobody has
-            await repl.close()
-            raise
-        self.proven = True
-        return repl
+        return await super().open(spec, _Bounded(on_call) if spec.files else on_call)
 
-    async def close(self) -> None:
-        if self._repls:
-            await asyncio.gather(*[repl.close() for repl in self._repls])
-
-    def maker(self) -> Maker:
+    def maker(self, spec: ReplSpec) -> Maker:
         return Line(self._argv, self._seconds)
 
     def default_memory(self) -> int:
         return 0
-
-    def handed_on(self, context: object) -> Handed | None:
-        return None  # each is a world of its own
-
-    def forget(self, repl: ProcessRepl) -> None:
-        self._repls.discard(repl)
 
 
 class _Bounded:

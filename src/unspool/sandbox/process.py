@@ -24,8 +24,9 @@ import contextlib
 import itertools
 import os
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, Protocol, cast
+from typing import Literal, cast
 
 from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
 from ..types import CellOutcome, TextPart
@@ -46,23 +47,48 @@ MAX_CLOSING = 16  # REPLs that close at once before another one is opened
 _AS_BEFORE = "everything is as it was before this cell"
 
 
-class Home(Protocol):
-    """What a REPL needs of the sandbox that it is in."""
+class Home(ABC):
+    """A sandbox whose REPLs are nodes of processes: those that there are, and what each needs of it."""
 
-    def maker(self) -> Maker:
+    proven = False  # until one has opened
+
+    def __init__(self) -> None:
+        self._repls: set[ProcessRepl] = set()
+
+    async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
+        repl = ProcessRepl(self, spec, on_call)
+        self._repls.add(repl)
+        try:
+            await repl.start()
+        except BaseException:  # cancelled too: no process is left of a REPL that nobody has
+            await repl.close()
+            raise
+        self.proven = True
+        return repl
+
+    async def close(self) -> None:
+        if self._repls:
+            await asyncio.gather(*[repl.close() for repl in self._repls])
+
+    @abstractmethod
+    def maker(self, spec: ReplSpec) -> Maker:
         """Who makes the processes of a REPL that begins, or begins anew."""
 
     def default_memory(self) -> int:
-        """Bytes for a REPL that was not told; 0 where only the other side can know."""
+        """Bytes for a REPL that was not told: half of what is free, shared by those that live. 0 where only
+        the other side can know."""
+        return max(_LEAST_MEMORY, free_memory() // 2 // max(1, len(self._repls)))
 
     def handed_on(self, context: object) -> Handed | None:
         """A context that another REPL of this sandbox has in memory already."""
+        return None
 
     def forget(self, repl: ProcessRepl) -> None:
         """It has no processes any more."""
+        self._repls.discard(repl)
 
 
-class ProcessSandbox:
+class ProcessSandbox(Home):
     """A maker of REPLs in processes. ``name`` is ``"process"`` (hardened) or ``"none"``.
 
     ``namespaces=False`` does without namespaces even where they are to be had: the second tier, as
@@ -77,9 +103,9 @@ class ProcessSandbox:
     ) -> None:
         if name not in ("process", "none"):
             raise ConfigError(f"there is no process sandbox {name!r}: use 'process' or 'none'")
+        super().__init__()
         self.name = name
         self.kind = _launch.Kind(hardened=name == "process", namespaces=namespaces)
-        self._repls: set[ProcessRepl] = set()
         self._waiting: list[asyncio.Future[None]] = []  # for room
         self._using = False
 
@@ -88,14 +114,7 @@ class ProcessSandbox:
             self._using = True
             _launch.use(self.kind)
         await self._room()
-        repl = ProcessRepl(self, spec, on_call)
-        self._repls.add(repl)
-        try:
-            await repl.start()
-        except BaseException:  # cancelled too: no process is left of a REPL that nobody has
-            await repl.close()
-            raise
-        return repl
+        return await super().open(spec, on_call)
 
     async def close(self) -> None:
         for repl in list(self._repls):
@@ -119,7 +138,7 @@ class ProcessSandbox:
             await turn
 
     def forget(self, repl: ProcessRepl) -> None:
-        self._repls.discard(repl)
+        super().forget(repl)
         waiting, self._waiting = self._waiting, []
         for turn in waiting:  # of any loop
             with contextlib.suppress(RuntimeError):  # it is closed
@@ -138,12 +157,8 @@ class ProcessSandbox:
                 return handed.part(start, length)
         return None
 
-    def maker(self) -> Maker:
+    def maker(self, spec: ReplSpec) -> Maker:
         return _launch.zygote(self.kind)
-
-    def default_memory(self) -> int:
-        """Half of what is free, shared by the live nodes."""
-        return max(_LEAST_MEMORY, free_memory() // 2 // max(1, len(self._repls)))
 
 
 class ProcessRepl:
@@ -180,7 +195,7 @@ class ProcessRepl:
             "files": self._spec.files,
         }
         for left in reversed(range(TRIES)):
-            node = NodeProcesses(self._sandbox.maker())
+            node = NodeProcesses(self._sandbox.maker(self._spec))
             try:
                 await node.open(self._spec, handed, request)
                 break
