@@ -152,7 +152,7 @@ def serve() -> NoReturn:
         while not (side.wire.ended or (side.over and not side.wire.waiting)):
             side.step()
     except OSError:  # the host does not read any more
-        code = 0
+        pass
     except _wire.Broken as error:
         sys.stderr.write(f"unspool: {error}\n")
         code = 1

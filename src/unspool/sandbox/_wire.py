@@ -62,10 +62,7 @@ class Wire:
         os.set_blocking(sink, False)
 
     def put(self, kind: bytes, number: int, data: bytes = b"") -> None:
-        for part in (HEAD.pack(kind, number, len(data)), data):
-            if part:
-                self._out.append(memoryview(part))
-                self.waiting += len(part)
+        self.put_before(HEAD.pack(kind, number, len(data)) + data)  # as one: the reader wakes up once
 
     def put_before(self, data: bytes) -> None:
         """Bytes that are no message."""
@@ -103,7 +100,9 @@ class Wire:
             end = at + HEAD.size + length
             if len(self._in) < end:
                 break
-            yield kind, number, bytes(self._in[at + HEAD.size : end])
+            with memoryview(self._in) as arrived:
+                data = bytes(arrived[at + HEAD.size : end])
+            yield kind, number, data
             at = end
         del self._in[:at]
 
