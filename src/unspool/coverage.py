@@ -1,6 +1,6 @@
 """What a run has read of its input, folded from its events.
 
-Contract: :class:`CoverageBuilder` folds the events of a run into :class:`unspool.types.Coverage`: of the
+Contract: :class:`CoverageBuilder` folds the events of a run into :class:`unspool.reading.Coverage`: of the
 root's context, what children read of theirs mapped back. What is not known is never counted as read, and
 never as nothing: see ``unknown`` and ``unplaced`` there. What is put before a model (a description, a first
 look, a question, a prompt) is read once the model has replied, for before that it may never have been sent.
@@ -19,7 +19,7 @@ look, a question, a prompt) is read once the model has replied, for before that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import events as ev
@@ -101,13 +101,18 @@ class CoverageBuilder:
         for kept in (node.first, node.prints, node.calls):
             for later in [number for number in kept if number > cell]:
                 del kept[later]
-        for child in self._children(name):
+        for child in self._children().get(name, ()):
             if self._nodes[child].asked_in > cell:
                 for below in [n for n in self._nodes if (n + ".").startswith(child + ".")]:
                     del self._nodes[below]
 
-    def _children(self, name: str) -> list[str]:
-        return [n for n, node in self._nodes.items() if node.started and node.started.parent == name]
+    def _children(self) -> dict[str, list[str]]:
+        """The nodes below each that has some."""
+        below: dict[str, list[str]] = {}
+        for name, node in self._nodes.items():
+            if node.started and node.started.parent is not None:
+                below.setdefault(node.started.parent, []).append(name)
+        return below
 
     def coverage(self) -> Coverage:
         """Of the root's context, of several branches by the chosen one."""
@@ -125,7 +130,7 @@ class CoverageBuilder:
             unplaced += shown.unplaced
             calls.add(shown.ranges or ())
         children = Spans()
-        ranges, more_unplaced, more_unknown = self._by_children(self._root)
+        ranges, more_unplaced, more_unknown = self._by_children(self._root, self._children())
         children.add(ranges)
         return _told(root.measured, prints, calls, children, unplaced + more_unplaced, unknown + more_unknown)
 
@@ -140,14 +145,14 @@ class CoverageBuilder:
             )
         )
 
-    def _by_children(self, name: str) -> tuple[list[Range], int, int]:
+    def _by_children(self, name: str, below: Mapping[str, Sequence[str]]) -> tuple[list[Range], int, int]:
         """What the children of a node read of its context, and the characters and texts not placed."""
         found: list[Range] = []
         unplaced = unknown = 0
-        for child in self._children(name):
+        for child in below.get(name, ()):
             node = self._nodes[child]
             assert node.started is not None
-            ranges, late, lost = self._by_children(child)
+            ranges, late, lost = self._by_children(child, below)
             texts = [*node.texts(), *node.prompts()]
             for shown in texts:
                 lost += shown.ranges is None
