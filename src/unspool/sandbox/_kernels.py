@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60.0
 _CREDENTIALS = struct.Struct("3i")
-_KEPT = ("PATH", "HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "PYTHONPATH", "JUPYTER_PATH")
+_KEPT = (*_sent.KEPT, "JUPYTER_PATH")
 
 
 class _NoKernel(Exception):

@@ -25,7 +25,7 @@ _MODULES = (
     "_identity", "_landlock", "_namespaces", "_seccomp", "_syscalls",
 )  # fmt: skip
 # Of the environment that the command gives: what finds the interpreter's own libraries.
-_KEPT = (
+KEPT = (
     "PATH", "HOME", "TMPDIR", "TZ", "PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
     "CONDA_PREFIX",
 )  # fmt: skip
@@ -65,7 +65,7 @@ def first_line(token: bytes) -> bytes:
     code = base64.b64encode(_AGAIN.encode()).decode()
     fixed = {**ENVIRONMENT}
     fixed.pop("PATH")
-    kept = f"dict([(k,os.environ[k]) for k in {_KEPT!r} if k in os.environ],**{fixed!r})"
+    kept = f"dict([(k,os.environ[k]) for k in {KEPT!r} if k in os.environ],**{fixed!r})"
     again = (
         f"os.execve(sys.executable,[sys.executable,'-P','-c',"
         f"__import__('base64').b64decode('{code}').decode()],{kept})"
