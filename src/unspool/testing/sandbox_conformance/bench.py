@@ -14,6 +14,7 @@ from typing import Literal
 
 from ...errors import HostCallError
 from ...sandbox.protocol import CellResult, HostCall, HostReply, Repl, ReplSpec, Sandbox
+from ...types import CellError
 
 Capability = Literal["rollback", "memory", "files", "raw_output", "sabotage", "apart"]
 CAPABILITIES: Mapping[Capability, str] = MappingProxyType(
@@ -88,6 +89,13 @@ class Session:
             why = result.error.traceback if result.error else "; ".join(result.notes)
             raise Fails(f"{code[:300]!r} ended as {result.outcome}: {why[:1_000]}")
         same(result.output.rstrip("\n"), wanted, f"output of {code[:300]!r}")
+
+    async def fails(self, code: str, wanted: str) -> tuple[CellResult, CellError]:
+        """A cell that has to end with an exception of this type."""
+        result = await self.run(code)
+        same((result.outcome, result.error and result.error.type), ("error", wanted), f"{code[:300]!r}")
+        assert result.error is not None
+        return result, result.error
 
 
 class Bench:

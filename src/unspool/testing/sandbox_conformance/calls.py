@@ -43,8 +43,7 @@ async def large_values(bench: Bench) -> None:
 async def no_data(bench: Bench) -> None:
     repl = await bench.open()
     for code in ("tool(object())", "tool(print)", "x = []\nx.append(x)\ntool(x)"):
-        result = await repl.run(code)
-        same((result.outcome, result.error and result.error.type), ("error", "TypeError"), code)
+        await repl.fails(code, "TypeError")
     await repl.shows("tool(1)", "1")
     same(len(repl.host.calls), 1, "calls at the host")
 
@@ -105,8 +104,7 @@ async def host_errors(bench: Bench) -> None:
     repl = await bench.open(host=ScriptedHost(llm_query=fails, tool=breaks))
     await repl.shows("try:\n    llm_query('p')\nexcept LLMError as e:\n    print(e.kind, '|', e)",
                      "rate_limit | too many requests")  # fmt: skip
-    result = await repl.run("tool(1)")
-    same((result.outcome, result.error and result.error.type), ("error", "ToolError"), "an error of a tool")
+    await repl.fails("tool(1)", "ToolError")
 
 
 @check("a failed item of a batch is falsy, and an error as soon as it is used as text")
@@ -117,8 +115,7 @@ async def failed_items(bench: Bench) -> None:
     repl = await bench.open(host=ScriptedHost(llm_query_batched=some))
     await repl.shows("got = llm_query_batched(['a', 'b'])\n[bool(g) for g in got], got[1].kind",
                      "([True, False], 'timeout')")  # fmt: skip
-    result = await repl.run("'; '.join(str(g) for g in got)")
-    same((result.outcome, result.error and result.error.type), ("error", "LLMError"), "used as text")
+    await repl.fails("'; '.join(str(g) for g in got)", "LLMError")
     result = await repl.run("submit(got)")
     same(result.outcome, "submitted", "outcome")
     same(repl.host.calls[-1].args[0], ["good", FailedCall("timeout", "no reply")], "at the host")
@@ -157,8 +154,7 @@ async def other_ends(bench: Bench) -> None:
 @check("an answer that is refused is an error that says why, and the REPL goes on")
 async def refusals(bench: Bench) -> None:
     repl = await bench.open(host=ScriptedHost(submit=refused))
-    result = await repl.run("x = 1\nsubmit('it')\nx = 2")
-    same((result.outcome, result.error and result.error.type), ("error", "AnswerRefused"), "outcome")
+    await repl.fails("x = 1\nsubmit('it')\nx = 2", "AnswerRefused")
     await repl.shows("x", "1")
 
 

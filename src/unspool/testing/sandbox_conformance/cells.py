@@ -63,33 +63,29 @@ async def raw_output(bench: Bench) -> None:
 @check("an exception keeps the variables before it, and names its line")
 async def exceptions(bench: Bench) -> None:
     repl = await bench.open()
-    result = await repl.run("kept = 1\nprint('before')\n{}['no such key']\nnever = 2")
-    same(result.outcome, "error", "outcome")
+    result, error = await repl.fails("kept = 1\nprint('before')\n{}['no such key']\nnever = 2", "KeyError")
     same(result.output, "before\n", "output")
-    assert result.error is not None
-    same(result.error.type, "KeyError", "type")
-    same(result.error.line, 3, "line")
-    holds("no such key" in result.error.traceback, "the traceback does not have the message")
+    same(error.line, 3, "line")
+    holds("no such key" in error.traceback, "the traceback does not have the message")
     await repl.shows("kept, 'never' in globals()", "(1, False)")
 
 
 @check("a traceback is short, however deep or long what was raised")
 async def short_tracebacks(bench: Bench) -> None:
     repl = await bench.open()
-    for code in ("def f():\n    f()\nf()", "raise ValueError('x' * 10**6)"):
-        result = await repl.run(code)
-        same(result.outcome, "error", "outcome")
-        assert result.error is not None
-        holds(len(result.error.traceback) < 20_000, f"{len(result.error.traceback):,} characters")
+    for code, kind in (
+        ("def f():\n    f()\nf()", "RecursionError"),
+        ("raise ValueError('x' * 10**6)", "ValueError"),
+    ):
+        _, error = await repl.fails(code, kind)
+        holds(len(error.traceback) < 20_000, f"{len(error.traceback):,} characters")
 
 
 @check("what cannot be compiled is an error with its line")
 async def syntax_errors(bench: Bench) -> None:
     repl = await bench.open()
-    result = await repl.run("x = 1\nif x\n    y = 2")
-    same(result.outcome, "error", "outcome")
-    assert result.error is not None
-    same((result.error.type, result.error.line), ("SyntaxError", 2), "type and line")
+    _, error = await repl.fails("x = 1\nif x\n    y = 2", "SyntaxError")
+    same(error.line, 2, "line")
     await repl.shows("'x' in globals()", "False")
 
 

@@ -33,6 +33,13 @@ while True: time.sleep(0.01)
 _STOPPED = ("interrupted", "rolled_back", "restarted")
 
 
+async def _begun(bench: Bench, memory: int | None = None) -> Session:
+    """A REPL with a variable of an earlier cell."""
+    repl = await bench.open(memory=memory)
+    await repl.shows("before = [1]", "")
+    return repl
+
+
 async def _goes_on(repl: Session, result: CellResult, before: str) -> None:
     """After a cell that was stopped: the outcome says what is left, and it is."""
     holds(bool(result.notes), "no note says why it was stopped")
@@ -48,8 +55,7 @@ async def _goes_on(repl: Session, result: CellResult, before: str) -> None:
 @check("a cell that hangs is stopped at its limit; the outcome says what is left")
 async def hangs(bench: Bench) -> None:
     for code in _HANGS:
-        repl = await bench.open()
-        await repl.shows("before = [1]", "")
+        repl = await _begun(bench)
         began = time.monotonic()
         result = await repl.run(f"print('begun')\nbefore.append(2)\n{code}", seconds=0.5)
         holds(time.monotonic() - began < SECONDS, f"{code!r} was not stopped for long")
@@ -61,8 +67,7 @@ async def hangs(bench: Bench) -> None:
 
 @check("a cell that ignores interrupts is ended all the same")
 async def stubborn(bench: Bench) -> None:
-    repl = await bench.open()
-    await repl.shows("before = [1]", "")
+    repl = await _begun(bench)
     result = await repl.run("before.append(2)\nwhile True:\n    try:\n        while True: pass\n"
                             "    except KeyboardInterrupt:\n        pass", seconds=0.5)  # fmt: skip
     holds(result.outcome in _STOPPED, f"it ended as {result.outcome}")
@@ -71,8 +76,7 @@ async def stubborn(bench: Bench) -> None:
 
 @check("a loop in C that ignores interrupts is undone", "rollback")
 async def rolled_back(bench: Bench) -> None:
-    repl = await bench.open()
-    await repl.shows("before = [1]", "")
+    repl = await _begun(bench)
     result = await repl.run("print('begun')\nbefore.append(2)\nsum(range(10**13))", seconds=0.5)
     same((result.outcome, result.output), ("rolled_back", "begun\n"), "outcome and output")
     await _goes_on(repl, result, "[1]")
@@ -80,8 +84,7 @@ async def rolled_back(bench: Bench) -> None:
 
 @check("a crash is undone", "rollback")
 async def crash_undone(bench: Bench) -> None:
-    repl = await bench.open()
-    await repl.shows("before = [1]", "")
+    repl = await _begun(bench)
     for code in ("import os\nos._exit(3)", "import ctypes\nctypes.string_at(0)"):
         result = await repl.run(f"before.append(2)\n{code}")
         same(result.outcome, "rolled_back", code)
@@ -90,8 +93,7 @@ async def crash_undone(bench: Bench) -> None:
 
 @check("after a crash there is a REPL with the context, and a note of what was lost")
 async def crashes(bench: Bench) -> None:
-    repl = await bench.open()
-    await repl.shows("before = [1]", "")
+    repl = await _begun(bench)
     result = await repl.run("before.append(2)\nimport os\nos._exit(3)")
     holds(result.outcome in ("rolled_back", "restarted"), f"it ended as {result.outcome}")
     await _goes_on(repl, result, "[1]")
@@ -107,8 +109,7 @@ async def first_crash(bench: Bench) -> None:
 
 @check("memory has a limit", "memory")
 async def memory(bench: Bench) -> None:
-    repl = await bench.open(memory=256 << 20)
-    await repl.shows("before = [1]", "")
+    repl = await _begun(bench, memory=256 << 20)
     result = await repl.run("hog = []\nfor i in range(4_000): hog.append(bytearray(b'x') * 1_000_000)")
     if result.outcome == "error":
         same(result.error and result.error.type, "MemoryError", "type")
@@ -123,8 +124,7 @@ async def memory(bench: Bench) -> None:
 async def sabotage(bench: Bench) -> None:
     other = await bench.open("another")
     for code in _ATTACKS:
-        repl = await bench.open()
-        await repl.shows("before = [1]", "")
+        repl = await _begun(bench)
         result = await repl.run(code, seconds=5.0)
         holds(result.outcome in (*_STOPPED, "ok", "error"), f"it ended as {result.outcome}")
         await repl.shows("context", "'the context'")
