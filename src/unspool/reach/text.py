@@ -6,13 +6,11 @@ read all into memory is refused with what to do instead, unless the text is smal
 with the file.
 
 - A **line** ends at ``\\n``; :meth:`~LazyText.lines` and :meth:`~LazyText.line` give it without its end
-(``\\n``
-  or ``\\r\\n``), slices give every character as it is. Lines are numbered from 1, as editors and ``grep -n``
-  do; in a part of a text, too, they have the numbers of the text it was cut from, while positions count from
-  the start of the part.
+  (``\\n`` or ``\\r\\n``), slices give every character as it is. Lines are numbered from 1, as editors and
+  ``grep -n`` do; in a part of a text, too, they have the numbers of the text it was cut from, while positions
+  count from the start of the part.
 - **UTF-8**, a byte-order mark taken off; UTF-16 with a mark. Bytes that are no UTF-8 stand as lone
-surrogates,
-  one each; :meth:`~LazyText.encoded` reads the same bytes in another encoding.
+  surrogates, one each; :meth:`~LazyText.encoded` reads the same bytes in another encoding.
 
 >>> from .octets import Memory
 >>> text = LazyText(Blocks(Memory("one\\r\\ntwö\\nthree".encode()), size=4), "a.txt")
@@ -198,9 +196,7 @@ class LazyText(Searched):
         return stop if self._stop is None else min(stop, self._stop)
 
     def _tail(self, count: int) -> str:
-        if self._stop is not None:
-            return self._take(max(0, len(self) - count), len(self))
-        if self._start:
+        if self._stop is not None or self._start:
             return self._take(max(0, len(self) - count), len(self))
         return self._blocks.tail(count)
 
