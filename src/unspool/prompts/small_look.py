@@ -108,9 +108,9 @@ def look(question: str, data: Sequence[str]) -> None:
         return
     if len(data) <= SHORT:
         return
-    if is_code(data):
+    if code := is_code(data):
         _print_code(data)
-    wrapped = is_wrapped(data) and not is_code(data)
+    wrapped = not code and is_wrapped(data)
     groups = groups_for(question, blocks_of(data) if wrapped else data)
     few = {} if wrapped else fields_of(data)
     _print_fields(_meant(question, few))

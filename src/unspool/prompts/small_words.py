@@ -133,13 +133,13 @@ def examples_of(question: str) -> list[str]:
 # What stands in a question and is not looked for: what the lines are called ("of the messages"), an example
 # of what is asked ("such as X"), and a time of day that only bounds ("before 10:00"), since a line with just
 # that time is not what is meant.
-_EXAMPLE = re.compile(
-    r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +([^\s,)]+)", re.IGNORECASE
-)
+_SUCH_AS = r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +"
+_EXAMPLE = re.compile(_SUCH_AS + r"([^\s,)]+)", re.IGNORECASE)
 _NOT_SOUGHT = re.compile(
     r"\b(?:of the|these|those|how many|each|every|which) +"
     r"(?:questions?|messages?|texts?|records?|rows?|lines?|items?|entr(?:y|ies)|sentences?|reviews?)\b|"
-    r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +[^\s,)]+"
+    + _SUCH_AS
+    + r"[^\s,)]+"
     r"|\b(?:before|after|since|until|till|between|from|to|and|by)\s+\d{1,2}:\d\d(?::\d\d)?\b",
     re.IGNORECASE,
 )
