@@ -87,15 +87,18 @@ ensure_env() {
 }
 
 ensure_extras() {
-    local done_for
+    local stamp=$venv/.unspool-extras done_for
     lock_env
     done_for=$(env_key extras | cksum)
-    if [ "$done_for" != "$(cat "$venv/.unspool-extras" 2>/dev/null)" ]; then
-        if install --require-hashes --no-deps -r "$root/requirements/extras.txt" 2>"$root/.cache/extras.log"; then
-            printf '%s\n' "$done_for" >"$venv/.unspool-extras"
-        else
-            say "Not installed: requirements/extras.txt (why: .cache/extras.log). Tests of MCP, Jupyter, images and the like are skipped."
-        fi
+    # What failed is not tried again for the same lock: each try would take as long.
+    if [ "$done_for" != "$(head -n 1 "$stamp" 2>/dev/null)" ]; then
+        printf '%s\n' "$done_for" >"$stamp"
+        install --require-hashes --no-deps -r "$root/requirements/extras.txt" 2>"$root/.cache/extras.log" \
+            || echo "not installed" >>"$stamp"
+    fi
+    if [ "$(sed -n 2p "$stamp")" ]; then
+        say "Not installed: requirements/extras.txt (why: .cache/extras.log; to try again: rm $stamp)."
+        say "Tests of MCP, Jupyter, images and the like are skipped."
     fi
     exec 9>&-
 }
