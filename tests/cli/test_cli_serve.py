@@ -123,6 +123,7 @@ async def test_a_token_from_the_environment_is_asked_for(make_cli: MakeCli) -> N
         (["--seconds", "0"], "give a time above zero"),
         (["--seconds", "nan"], "give a time above zero"),
         (["--token", " "], "the token is empty"),
+        (["--token", ""], "the token is empty"),
         (["--runs-at-once", "0"], "runs-at-once"),
         (["--model", "nosuch:model"], "there is no model"),
     ],

@@ -55,6 +55,20 @@ def test_over_http_a_token_is_needed_on_this_machine_too(tmp_path: Path) -> None
     assert "UNSPOOL_TOKEN" in err
 
 
+def test_over_http_an_empty_token_is_refused_as_serve_refuses_it(tmp_path: Path) -> None:
+    status, out, err = run(tmp_path, "--http", "--token", "", "--model", "command:cat")
+    assert (status, out) == (2, "")
+    assert "the token is empty" in err
+
+
+def test_over_http_nothing_of_the_other_server_is_loaded() -> None:
+    told = "import sys, unspool.mcp.http; print([m for m in sys.modules if m == 'unspool.server.app'])"
+    done = subprocess.run(
+        [sys.executable, "-c", told], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
 def test_a_wrong_setting_is_one_line(tmp_path: Path) -> None:
     for arguments, said in (
         (("--seconds", "0"), "seconds"),

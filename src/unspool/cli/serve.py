@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,18 +100,22 @@ def serve(
         from ..models.discover import resolve_pair
         from ..models.spelled import parsed
         from ..rlm import RLM
+        from ..server.admission import given_token
         from ..server.app import Service
         from ..server.process import listen
         from ..server.process import serve as serve_until_stopped
-        from ..server.settings import TOKEN_VARIABLE, ServerSettings
+        from ..server.settings import ServerSettings
         from ..strategies import checked
         from .pulling import shown_progress
 
         how, (of_root, of_sub) = checked(strategy), parsed(settings_given or ())
-        if token is None:
-            token = os.environ.get(TOKEN_VARIABLE)
         settings = ServerSettings(
-            host=host, port=port, token=token, runs=at_once, body_bytes=body_mb << 20, seconds=seconds
+            host=host,
+            port=port,
+            token=given_token(token),
+            runs=at_once,
+            body_bytes=body_mb << 20,
+            seconds=seconds,
         )
         budget = Budget(usd=usd, tokens=tokens)
         bound = listen(settings)

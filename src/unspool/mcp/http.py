@@ -9,7 +9,6 @@ back goes on with them.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,10 +20,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ..errors import ConfigError
-from ..server.app import check_token, reply_of
+from ..server.admission import TOKEN_VARIABLE, check_token, given_token
 from ..server.problems import Problem
 from ..server.process import serve as serve_until_stopped
-from ..server.settings import TOKEN_VARIABLE, ServerSettings
+from ..server.replies import reply_of
+from ..server.settings import ServerSettings
 from .desk import Desk
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ BODY_BYTES = 16 << 20  # the longest text, escaped, and room around it
 
 def settings_of(host: str, port: int, token: str | None) -> ServerSettings:
     """Raises :class:`ConfigError` where there is no token."""
-    token = token or os.environ.get(TOKEN_VARIABLE) or None
-    if token is None:
+    if (token := given_token(token)) is None:
         raise ConfigError(
             f"--http needs a token, as its tools read your files: set {TOKEN_VARIABLE}, for example to what "
             "openssl rand -hex 24 prints"

@@ -17,16 +17,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from .admission import check_token, names_this_machine
 from .asked import Asked
 from .bodies import MODEL
 from .chat import Chat
 from .metrics import TYPE, Metrics
 from .openapi import document
 from .problems import Problem
+from .replies import json_reply, reply_of
 from .responses import Responses
 from .running import Runs
-from .settings import ServerSettings, bears, is_loopback
-from .told import to_json
+from .settings import ServerSettings
 
 if TYPE_CHECKING:
     from ..rlm import RLM
@@ -68,8 +69,7 @@ class Service:
         token = self.settings.token
         if token is None:
             # A web page that a browser here has open may send to any address: it cannot set this header.
-            host = headers.get("host", "").rpartition(":")[0] or headers.get("host", "")
-            if not is_loopback(host.strip("[]")) and host != self.settings.host:
+            if not names_this_machine(host := headers.get("host", "")):
                 raise Problem(
                     403, f"Host {host[:60]!r}: without a token only this machine is served", code="host"
                 )
@@ -107,12 +107,12 @@ class Service:
         return answer
 
     def _models(self, request: Request) -> Response:
-        return _json({"object": "list", "data": [self._described(name) for name in self.names]})
+        return json_reply({"object": "list", "data": [self._described(name) for name in self.names]})
 
     def _model(self, request: Request) -> Response:
         name = request.path_params["name"]
         self.check_model(name)
-        return _json(self._described(name))
+        return json_reply(self._described(name))
 
     def _described(self, name: str) -> dict[str, object]:
         return {"id": name, "object": "model", "created": self.began, "owned_by": "unspool"}
@@ -122,11 +122,11 @@ class Service:
 
     def _health(self, request: Request) -> Response:
         if self.runs.stopping:
-            return _json({"status": "stopping"}, 503)
-        return _json({"status": "ok", "running": self.runs.taken, "limit": self.settings.runs})
+            return json_reply({"status": "stopping"}, 503)
+        return json_reply({"status": "ok", "running": self.runs.taken, "limit": self.settings.runs})
 
     def _document(self, request: Request) -> Response:
-        return _json(document(with_token=self.settings.token is not None))
+        return json_reply(document(with_token=self.settings.token is not None))
 
     async def _no_route(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -136,21 +136,3 @@ class Service:
         return reply_of(
             Problem(error.status_code, message, code="no_route", headers=dict(error.headers or {}))
         )
-
-
-def check_token(headers: Mapping[str, str], token: str) -> None:
-    """Raises :class:`Problem` for a request that does not carry the token."""
-    given = headers.get("authorization", "")
-    if not bears(given, token):
-        message = "the token is wrong" if given else "a token is needed: Authorization: Bearer TOKEN"
-        raise Problem(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(to_json(value), status, media_type="application/json")
-
-
-def reply_of(problem: Problem) -> Response:
-    return Response(
-        to_json(problem.body()), problem.status, headers=problem.headers, media_type="application/json"
-    )

@@ -20,9 +20,9 @@ from starlette.types import Receive, Scope, Send
 from .client import Gone, Incoming, Writer, beating, while_there
 from .problems import Problem, of_validation
 from .question import Question
+from .replies import to_json
 from .running import Followed, problem_of
 from .shape import Shape
-from .told import to_json
 
 if TYPE_CHECKING:
     from .app import Service

@@ -13,9 +13,10 @@ from .bodies import ChatBody, ResponseFormat
 from .messages import turns_of_chat
 from .problems import Problem
 from .question import Question, question_of
+from .replies import frame
 from .running import Followed
 from .shape import ignored, refuse_forced_tools, schema_of
-from .told import Json, about, frame, known, pieces, text_of
+from .told import Json, about, known, pieces, text_of
 
 DONE = b"data: [DONE]\n\n"
 

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .bodies import Limits, Options
-
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -94,5 +92,7 @@ def of_validation(error: ValidationError) -> Problem:
 
 def _unknown(field: str) -> str:
     """Of a field of ``unspool``, where none may be that is not known."""
+    from .bodies import Limits, Options  # pydantic, which not every server needs
+
     kind = Limits if field.startswith("unspool.budget.") else Options
     return f"there is no such field; known: {', '.join(kind.model_fields)}"

@@ -14,9 +14,10 @@ from .bodies import ResponsesBody
 from .messages import Turn, turns_of_input
 from .problems import Problem
 from .question import Question, question_of
+from .replies import frame
 from .running import Followed
 from .shape import ignored, refuse_forced_tools, schema_of
-from .told import Json, about, frame, known, pieces, text_of
+from .told import Json, about, known, pieces, text_of
 
 
 class Responses:

@@ -1,24 +1,20 @@
-"""What a server was started with, which hosts are this machine, and who has the token.
+"""What a server was started with.
 
->>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-(True, True, True, False)
->>> bears("Bearer secret", "secret"), bears("Basic secret", "secret"), bears("", "secret")
-(True, False, False)
+>>> ServerSettings(host="::1").in_address
+'[::1]'
 """
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
 from dataclasses import dataclass
 
 from ..errors import ConfigError
+from .admission import TOKEN_VARIABLE, is_loopback
 
 PORT = 8642  # of its own: local model servers that unspool looks for have 8000, 8080, 1234 and 11434
 RUNS = 16
 BODY_MB = 64
 SECONDS = 600.0
-TOKEN_VARIABLE = "UNSPOOL_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +47,12 @@ class ServerSettings:
         if not self.seconds > 0:
             raise ConfigError(f"seconds={self.seconds}: give a time above zero")
         if self.token is not None and (not self.token.isascii() or not self.token.strip()):
-            raise ConfigError("the token is empty or has other characters than ASCII")
+            raise ConfigError(
+                f"the token is empty or has other characters than ASCII (--token, {TOKEN_VARIABLE}): give "
+                "one, or none at all"
+            )
         if self.token is None and not is_loopback(self.host):
             raise ConfigError(
                 f"host {self.host}: others reach it, so it needs a token: set {TOKEN_VARIABLE} (or --token), "
                 "or stay on 127.0.0.1"
             )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to it."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def bears(authorization: str, token: str) -> bool:
-    """Whether a request with this ``Authorization`` carries the token."""
-    kind, _, key = authorization.partition(" ")
-    return kind.lower() == "bearer" and hmac.compare_digest(key.strip().encode(), token.encode())

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 
 from ..cli.plain import as_text, plain
@@ -15,6 +14,7 @@ from ..events import RunEnded
 from ..images import Image
 from ..types import Usage
 from .question import Question
+from .replies import to_json
 
 PIECE = 2_000  # characters of an answer in one event of a stream
 Json = Mapping[str, object]
@@ -57,17 +57,3 @@ def known(usage: Usage) -> tuple[int, int] | None:
 
 def pieces(text: str, size: int = PIECE) -> Sequence[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
-
-
-def to_json(value: object) -> bytes:
-    """As UTF-8; what UTF-8 has no bytes for (half of a surrogate pair) is escaped."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
-def frame(data: object, event: str | None = None) -> bytes:
-    """One event of a stream."""
-    head = f"event: {event}\n".encode() if event else b""
-    return head + b"data: " + to_json(data) + b"\n\n"

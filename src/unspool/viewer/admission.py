@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..server.settings import bears
+from ..server.admission import bears, names_this_machine
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -47,8 +47,7 @@ class Admission:
     port: int
 
     def host_refusal(self, host: str) -> Refusal | None:
-        names = (f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]"))
-        if host.lower() in names or (self.port == 80 and host.lower() in ("127.0.0.1", "localhost")):
+        if names_this_machine(host, self.port):
             return None
         return Refusal(403, f"Host {host[:60]!r}: the viewer answers to 127.0.0.1:{self.port} alone")
 
