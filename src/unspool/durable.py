@@ -7,6 +7,8 @@ killed process loses nothing of it. A run that takes less than a second is left 
 writes it within half a minute: many such runs cost no more than they did. What the disk refuses is raised
 by the next :meth:`Syncer.wrote` as the ``OSError`` that it is.
 
+:func:`replace_whole` is for a small file that is written as a whole: it is on the disk when it returns.
+
 >>> from tempfile import TemporaryFile
 >>> with TemporaryFile() as file:
 ...     syncer = Syncer(file.fileno(), every=0.0)
@@ -93,6 +95,15 @@ class Syncer:
         finally:
             if last:
                 os.close(fd)
+
+
+def replace_whole(path: Path, data: bytes) -> None:
+    """Puts ``data`` in the place of a small file: after a power cut, too, it is the old or the new one."""
+    part = path.with_name(f"{path.name}.new")
+    part.write_bytes(data)
+    _sync_file(part)
+    os.replace(part, path)
+    _sync_file(path.parent)  # its name
 
 
 def _sync_file(path: Path) -> None:

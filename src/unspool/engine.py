@@ -92,10 +92,9 @@ class Settings:
         }
 
 
-def _bounded(by_strategy: Limits, asked: Limits) -> Mapping[str, int]:
-    """The turns of a strategy that takes fewer than may be taken: a higher limit gives no more."""
-    turns = by_strategy.max_turns
-    return {"strategy_turns": turns} if turns < asked.max_turns else {}
+def _bounded(most: int | None, asked: Limits) -> Mapping[str, int]:
+    """The turns of a strategy that takes no more than these: a higher limit gives no more."""
+    return {"strategy_turns": most} if most is not None and most <= asked.max_turns else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ class Engine:
                 "strategy": strategy,
                 "named": int(isinstance(context, Contexts)),
                 **(plan.told if plan else {}),
-                **({"max_turns": None} if driver else _bounded(scope.limits, settings.limits)),
+                **({"max_turns": None} if driver else _bounded(scope.profile.most_turns, settings.limits)),
             },
             context_hash=await hash_of(context) if settings.store is not None else None,
             sources=tuple(sources) or paths,

@@ -4,6 +4,9 @@ Contract: :func:`settle` gives one value an item, in order: what the model repli
 to be, or a ``FailedCall`` that says why there is none. Every pack is one sub-call. What is missing in a
 reply, or does not fit, is asked for again, and nothing else is: in packs of the same size, then of a quarter,
 then alone. So no item is in more than four sub-calls, and one that cannot be answered takes no other with it.
+A model that does not obey is not asked for all of it again: where almost nothing has come of the packs, a few
+of the next round say whether it is worth it; alone, items are asked for in waves, and a wave of which almost
+nothing fits is the last. What was not asked for then is a ``FailedCall`` that says so.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from .errors import HostCallError
 from .fitting import fit
@@ -24,8 +28,12 @@ from .types import FailedCall, FailureKind
 Ask = Callable[[Sequence[Prompt]], Awaitable[list[Result]]]
 """Sends prompts at once, each one sub-call."""
 
+T = TypeVar("T")
 SHARES = (1, 1, 4)  # of a pack's size, round by round; the last round asks for each item alone
-PROBED = 3  # items that are asked for alone where nothing has come of any pack
+PROBED = 3  # packs that are asked for again where almost nothing has come of all
+WAVE = 8  # items that are first asked for alone; the next wave has twice as many
+GOLDEN = (5**0.5 - 1) / 2
+FEW = 1 / 8  # of what was asked: less is almost nothing
 TOKENS = 24  # of a reply to one item: a label, a number, a short name
 FREE_TOKENS = 120  # where it may be any text
 _AGAIN: frozenset[FailureKind] = frozenset(("schema", "empty", "too_long", "timeout", "bad_request"))
@@ -113,18 +121,47 @@ async def settle(
             _take(work, pack, result.value, good, failed)
         return [place for place in places if place not in good and failed[place].kind in _AGAIN]
 
+    def worth(places: Sequence[int]) -> bool:
+        """Whether enough has come of these."""
+        return sum(place in good for place in places) >= FEW * len(places)
+
     left = list(range(len(items)))
     for attempt, share in enumerate(SHARES):
-        if left:
-            now = Size(min(size.items, len(left)), size.characters)
-            left = await try_each(left, now.part(share), attempt)
-    alone = Size(1, size.characters)
-    if left and not good:  # nothing has come of any pack: first see whether anything comes at all
-        await try_each(left[:PROBED], alone, len(SHARES))
-        left = left[PROBED:] if good else []
-    if left:
-        await try_each(left, alone, len(SHARES))
+        if not left:
+            break
+        part = Size(min(size.items, len(left)), size.characters).part(share)
+        few: Sequence[int] = left
+        if attempt and not worth(range(len(items))):
+            few = [place for pack in _spread(packed(items, left, part), PROBED) for place in pack]
+        again, rest = await try_each(few, part, attempt), _without(left, few)
+        left = sorted([*again, *(await try_each(rest, part, attempt) if rest and worth(few) else rest)])
+    wave = WAVE if good else PROBED
+    while left:
+        now = _spread(left, wave)
+        await try_each(now, Size(1, size.characters), len(SHARES))
+        left = _without(left, now)
+        if not worth(now):
+            failed.update((place, _given_up(failed[place], len(now))) for place in left)
+            break
+        wave *= 2
     return [good[place] if place in good else failed[place] for place in range(len(items))]
+
+
+def _spread(all_of_them: Sequence[T], most: int) -> Sequence[T]:
+    """Some from all over, in no even steps: neighbours, or what comes every so often, may be bad alike."""
+    size = len(all_of_them)
+    if size <= most:
+        return all_of_them
+    return [all_of_them[place] for place in sorted({int(n * GOLDEN % 1 * size) for n in range(most)})]
+
+
+def _without(places: Sequence[int], gone: Sequence[int]) -> list[int]:
+    return sorted(set(places).difference(gone))
+
+
+def _given_up(failed: FailedCall, asked: int) -> FailedCall:
+    why = f"it was not asked for alone, as almost nothing came of {asked} that were"
+    return FailedCall(failed.kind, f"{failed.message}; {why}")
 
 
 def _take(

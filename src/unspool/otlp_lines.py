@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from . import __version__
 from . import events as ev
 from . import span_names as names
+from .cli.plain import escaped
 from .spans import Begun, Ended, SpanFold, Value
 
 SPANS_PER_LINE = 1000
@@ -39,8 +40,7 @@ def lines(events: Sequence[ev.Event], *, content: bool = True) -> Iterator[str]:
             "resource": resource,
             "scopeSpans": [{**scope, "spans": spans[start : start + SPANS_PER_LINE]}],
         }
-        data = json.dumps({"resourceSpans": [told]}, ensure_ascii=False, separators=(",", ":"))
-        yield data.encode("utf-8", "backslashreplace").decode()
+        yield escaped(json.dumps({"resourceSpans": [told]}, ensure_ascii=False, separators=(",", ":")))
 
 
 def _spans(events: Iterable[ev.Event], run: str, content: bool) -> Iterator[Json]:

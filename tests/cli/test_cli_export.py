@@ -186,6 +186,24 @@ def test_the_lines_are_the_events(export: Export, kept: Path) -> None:
     assert events[-1]["answer"] == {"spam": 400}
 
 
+@pytest.mark.parametrize("how", ["--jsonl", "--otel"])
+def test_a_line_is_a_line_for_every_reader(export: Export, tmp_path: Path, how: str) -> None:
+    """Many split at what Unicode calls the end of a line or a paragraph, too."""
+    from unspool import RLM
+    from unspool.testing import ScriptedModel
+
+    text = "one\u2028two\u2029three\x85four\x0bfive\x1csix"
+    reply = stories.py(f"print({text!r})\nsubmit({text!r})", text)
+    RLM(ScriptedModel([reply]), runs=tmp_path / "kept").run(text, text)
+    file = tmp_path / "lines"
+    assert export(tmp_path / "kept", how, str(file))[0] == 0
+    written = file.read_text("utf-8")
+    assert "\\u2028two\\u2029three" in written
+    assert [json.loads(line) for line in written.splitlines()] == [
+        json.loads(line) for line in written.split("\n")[:-1]
+    ]
+
+
 @pytest.mark.parametrize("how", ["--html", "--md", "--jsonl", "--otel"])
 def test_redacted_is_without_content_and_with_all_the_rest(export: Export, tmp_path: Path, how: str) -> None:
     stories.with_children(tmp_path / "kept", context="spam ZEBRA eggs\n" * 50)

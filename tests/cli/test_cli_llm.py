@@ -241,6 +241,24 @@ def test_a_slow_pipe_is_answered_line_by_line(echo: Cli) -> None:
     assert b"Fatal" not in err
 
 
+def test_a_named_pipe_without_a_writer_is_told_once(echo: Cli) -> None:
+    os.mkfifo(echo.folder / "items")
+    process = subprocess.Popen(
+        echo.command("map", "x", "items", "--lines", "--model", "openai:test-model"),
+        cwd=echo.folder, env=echo.environment,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    said = process.stderr.readline().decode()
+    assert said == "unspool: items is a pipe that nobody writes to yet: waiting for it\n"
+    with open(echo.folder / "items", "wb") as pipe:
+        pipe.write(b"one\n")
+    out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert json.loads(out) == {"line": 1, "reply": "X\n\nONE"}
+    assert b"waiting" not in err
+
+
 def test_a_wrong_key_is_asked_once(make_cli: MakeCli) -> None:
     cli = make_cli([Behaviour(status=401, message="Incorrect API key")])
     stdin = b"".join(b"%d\n" % n for n in range(50))

@@ -200,11 +200,12 @@ def test_what_is_no_journal_is_listed_as_unreadable(make_cli: MakeCli, garbage: 
     assert ids(cli) == []
 
 
-def test_no_limit_is_named_that_raises_nothing(make_cli: MakeCli) -> None:
+@pytest.mark.parametrize("more", [(), ("--max-turns", "2")], ids=["default", "2"])
+def test_no_limit_is_named_that_raises_nothing(make_cli: MakeCli, more: tuple[str, ...]) -> None:
     """The strategy takes two turns, whatever ``--max-turns`` says."""
     cli = make_cli(["Answer: many"])
     file = cli.file("a.txt", "hello")
-    command = cli.ask("q", file, "--strategy", "direct", "--answer", "int", "--runs", "kept")
+    command = cli.ask("q", file, "--strategy", "direct", "--answer", "int", "--runs", "kept", *more)
     done = cli.run(command)
     assert done.returncode == 4
     assert b"all 2 turns are used" in done.stderr

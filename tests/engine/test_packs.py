@@ -162,6 +162,44 @@ def test_a_model_that_never_obeys_is_not_asked_for_each_item() -> None:
     assert len(sub.requests) <= 10
 
 
+@pytest.mark.parametrize("obeys", [0, 20])
+def test_a_model_that_hardly_ever_obeys_is_asked_a_bounded_number_of_times(obeys: int) -> None:
+    """200 lines, in packs of 25: one by one they would be 200 calls, each sent twice."""
+    heard: list[int] = []
+
+    def reply(messages: Sequence[Message]) -> str:
+        heard.append(len(asked(messages)))
+        return (
+            json.dumps(dict.fromkeys(asked(messages), "good")) if obeys and len(heard) == obeys else "Well."
+        )
+
+    sub = ScriptedModel(reply, name="scripted:sub")
+    code = (
+        "a = llm_map('Label', [f'line {n}' for n in range(200)], schema={'enum': ['good', 'bad']}, pack=25)\n"
+        "r = [[bool(x) for x in a].count(True), [x.kind for x in a if not x].count('schema'), str(repr(a[-1]))]"
+    )
+    answer = results(code, sub)
+    assert isinstance(answer, list)
+    assert answer[0] + answer[1] == 200
+    assert len(heard) <= 60
+    assert answer[2].startswith("FailedCall(schema: ")
+    assert "it was not asked for alone, as almost nothing came of" in answer[2]
+
+
+def test_good_items_among_many_bad_ones_are_all_found() -> None:
+    """Each pack is spoiled by one that cannot be answered; alone, all but these have a reply."""
+
+    def reply(messages: Sequence[Message]) -> str:
+        given = asked(messages).values()
+        spoiled = any(item.startswith("bad") for item in given)
+        return "I cannot." if spoiled else json.dumps({n: len(item) for n, item in asked(messages).items()})
+
+    items = [f"{'bad' if n % 4 == 0 else 'fine'} {n}" for n in range(120)]
+    sub = ScriptedModel(reply, name="scripted:sub")
+    answer = results(f"a = llm_map('x', {items}, schema=int, pack=12)\nr = [bool(x) for x in a]", sub)
+    assert answer == [not item.startswith("bad") for item in items]
+
+
 @pytest.mark.parametrize("kind", ["auth", "rate_limit", "server"])
 def test_what_a_smaller_pack_cannot_mend_is_not_asked_again(kind: str) -> None:
     sub = ScriptedModel(lambda m: ModelError(kind, "not today", retryable=False), name="scripted:sub")  # type: ignore[arg-type]

@@ -10,11 +10,12 @@ import typer
 from .exits import errors_as_exits
 from .llm import with_calls
 from .options import BudgetFile, CallsLimit, Models, NoCache, PriceGiven, Quiet, TokensLimit, UsdLimit
-from .terminal import is_terminal
+from .terminal import is_terminal, told_if_slow
 
 if TYPE_CHECKING:
     from ..single import SingleCalls
 
+PATIENCE = 1.0  # seconds after which it is said that a named pipe has no writer
 AHEAD = 4  # lines read for each call that may be open: one slow reply does not hold up the others
 
 
@@ -88,6 +89,7 @@ def _opened(name: str) -> BinaryIO:
         # Of its own: a thread may wait for a line when the command ends, and must not hold sys.stdin then.
         return open(sys.stdin.fileno(), "rb", closefd=False)
     try:
-        return open(name, "rb")
+        with told_if_slow(f"{name} is a pipe that nobody writes to yet: waiting for it", PATIENCE):
+            return open(name, "rb")
     except OSError as error:
         raise ContextError(f"{name} cannot be read: {error.strerror}") from None

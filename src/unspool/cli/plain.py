@@ -21,8 +21,9 @@ from enum import Enum
 
 from ..images import Image
 
-# Valid in JSON as they are, but a terminal obeys some of them and UTF-8 has no bytes for others.
-_ESCAPED = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Valid in JSON as they are, but a terminal obeys some of them, many readers take some for the end of a line
+# (NEL, U+2028, U+2029), and UTF-8 has no bytes for others.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def plain(value: object) -> object:
@@ -77,7 +78,15 @@ def _foreign(value: object) -> object:
 
 def as_json(value: object, *, indent: int | None = None) -> str:
     """JSON text that is safe on a terminal and in any encoding of Unicode."""
-    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    return escaped(json.dumps(plain(value), ensure_ascii=False, indent=indent))
+
+
+def escaped(text: str) -> str:
+    """JSON text whose characters all show, on one line where it has no indent.
+
+    >>> escaped('"two\u2028lines"')
+    '"two\\\\u2028lines"'
+    """
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -13,6 +13,9 @@ import io
 import os
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from ..safe_text import safe as safe
@@ -164,6 +167,18 @@ def _redirect_to_null(stream: TextIO) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
+
+
+@contextmanager
+def told_if_slow(message: str, seconds: float) -> Iterator[None]:
+    """One message to stderr if what is done here takes longer."""
+    timer = threading.Timer(seconds, complain, (message,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def complain(message: str) -> None:

@@ -27,6 +27,7 @@ from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
 
+from ..durable import replace_whole
 from ..errors import ConfigError
 from .record import Key, Record, line, read, wrong_with
 
@@ -133,9 +134,7 @@ def _agree(folder: Path, settings: Settings, command: str) -> None:
             )
     if command not in commands:
         whole = json.dumps({"settings": dict(settings), "commands": [*commands, command]}, indent=1)
-        new = folder / f"{SETTINGS}.new"
-        new.write_text(whole + "\n", "utf-8")
-        os.replace(new, folder / SETTINGS)
+        replace_whole(folder / SETTINGS, f"{whole}\n".encode())
 
 
 def _mend(file: FileIO) -> None:

@@ -152,6 +152,7 @@ class Profile:
     read: Read = read_cells  # (reply) -> the cells that it is
     feedback: Feedback = turn_message  # (cells, hints, nudge) -> what a turn has come to
     last_turn: str = LAST_TURN  # what is said before the last turn
+    most_turns: int | None = None  # that it takes, whatever the limit is
     schema: Mapping[str, object] | None = None  # JSON schema of every reply, for the provider
     without: tuple[str, ...] = ()  # functions of the REPL that this one has not
     window: int | None = None  # what the first look may print; then the REPL of the turns has no context

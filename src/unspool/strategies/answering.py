@@ -106,6 +106,7 @@ def answered_at_once(
         read=reads(given.answer),
         feedback=refused,
         last_turn=LAST,
+        most_turns=TRIES,
         schema=given.answer.json_schema,
         window=window,
     )
