@@ -26,6 +26,7 @@ from .worker import Frame, FrameReader, ProtocolError, pack
 GRACE = 0.5  # between an interrupt and a kill
 HURRY = 0.1  # the same where the cell is cancelled: its run is over, and may have a time to keep
 ROLL_BACK = 5.0  # for the checkpoint to take over
+ASK = 0.5  # for the keeper to say what there is of a cell that could not be stopped
 ENDING = 1.0  # for a cell to end after its answer was accepted
 MAX_CALLS = 512  # open at once; further ones wait in the socket
 _KINDS: frozenset[str] = frozenset(FailureKind.__args__)  # type: ignore[attr-defined]
@@ -166,7 +167,9 @@ class CellRun:
             self._node.order("K", self._number)
             await self._wait_over(ROLL_BACK)
         if not self._over:
-            self.on_lost("it could not be stopped")
+            self._node.order("S", self._number)
+            await self._wait_over(ASK)
+            self.on_lost("it could not be stopped, and its keeper does not answer")
 
     async def _wait_over(self, seconds: float) -> None:
         deadline = self._loop.time() + seconds
@@ -232,7 +235,9 @@ class CellRun:
         self._end()
 
     def on_keeper(self, message: dict[str, object]) -> None:
-        if message.get("n") == self._number and message.get("why") != "gone":
+        if message.get("why") == "state":
+            self.on_lost(f"it could not be stopped ({str(message['state'])[:500]})")
+        elif message.get("n") == self._number and message.get("why") != "gone":
             self.end.killed_for = str(message["why"])
             self.end.used = int(cast(int, message.get("used", 0)))
         elif message.get("why") == "gone":

@@ -116,7 +116,7 @@ class NodeProcesses:
         self._control.send(pack("cell", n=number), (os.dup(channel.fileno()),))
 
     def order(self, kind: str, number: int) -> None:
-        """``I`` interrupts a cell, ``K`` kills it."""
+        """``I`` interrupts a cell, ``K`` kills it, ``S`` asks what there is of it."""
         assert self._orders is not None
         self._orders.send(f"{kind} {number}".encode())
 

@@ -4,9 +4,11 @@ Contract: it is forked from the zygote, forks the worker, and lives until the ho
 ``orders`` closes; then it kills everything of the node and ends. It knows which process runs the
 cell from messages over ``desk`` whose sender the kernel vouches for (SO_PASSCRED), so that a
 process can speak for itself alone. From the host: ``I n`` interrupts cell n, ``K n`` kills it and
-every stray process, but not the checkpoint. To the host: one JSON object a message, with ``why``:
-``memory``, ``scratch``, ``processes`` (a limit: cell n was killed for it) or ``gone`` (nothing is
-left that could go on). Standard library only; importable as a sibling module too.
+every stray process, but not the checkpoint, ``S n`` asks what there is of a cell that neither of
+these has ended. To the host: one JSON object a message, with ``why``: ``memory``, ``scratch``,
+``processes`` (a limit: cell n was killed for it), ``gone`` (nothing is left that could go on) or
+``state``. Code in a cell can write to ``desk``, too: so nothing here waits for a reader of it, and
+no more is read at once than a few messages. Standard library only; importable as a sibling module too.
 
 >>> descendants(2**22)
 []
@@ -27,6 +29,7 @@ from dataclasses import dataclass
 
 CALM, HURRIED, IDLE = 0.1, 0.02, 1.0  # seconds between two samples
 FEW = 8  # processes
+AT_ONCE = 64  # messages read before the host's orders have their turn
 OTHER_ENTRIES = 80  # more than /proc holds beside the pids
 _CREDENTIALS = struct.Struct("3i")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -197,7 +200,9 @@ class Keeper:
                 self._next_sample = time.monotonic() + self._sample()
 
     def _read_desk(self) -> None:
-        while self._listening:
+        for _ in range(AT_ONCE):
+            if not self._listening:
+                return
             try:
                 data, more, _, _ = self._desk.recvmsg(
                     64, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_DONTWAIT
@@ -226,14 +231,19 @@ class Keeper:
                 self._base = self._base or resident([pid])
             elif kind != b"D":
                 kill_all(self._group, spare=[pid, self._dying])  # what a cell starts ends with it
-                self._desk.send(b"ok")
+                self._answer(b"ok")
         elif kind == b"P" and not self._runner:
             kill_all(self._group, spare=[self._repl, pid, self._dying], heir=pid)
-        elif kind == b"K" and pid == self._runner:  # it may not send signals
-            if self._checkpoint:
+        elif kind == b"K":  # it may not send signals
+            if pid == self._runner and self._checkpoint:
                 with contextlib.suppress(OSError):
                     os.kill(self._checkpoint, signal.SIGKILL)
-            self._desk.send(b"ok")
+            self._answer(b"ok" if pid == self._runner else b"no")
+
+    def _answer(self, word: bytes) -> None:
+        """Never waits: who has not read hundreds of answers is no worker of ours."""
+        with contextlib.suppress(OSError):
+            self._desk.send(word, socket.MSG_DONTWAIT)
 
     def _start(self, pid: int, number: int) -> None:
         self._stop()
@@ -278,7 +288,9 @@ class Keeper:
         return True
 
     def _carry_out(self, kind: str, number: int) -> None:
-        if number > self._cell and not self._runner:
+        if kind == "S":
+            self._say("state", of=number, state=self._state())
+        elif number > self._cell and not self._runner:
             self._waiting.append((kind, number))
         elif number == self._cell and kind == "K":
             self._kill_cell()
@@ -289,7 +301,16 @@ class Keeper:
     def _kill_cell(self) -> None:
         kill_all(self._group, spare=[self._checkpoint] if self._checkpoint else [])
 
-    def _say(self, why: str, **more: int) -> None:
+    def _state(self) -> str:
+        """Who is there, and what each does, as in /proc/PID/stat: D waits for a disk, T is stopped."""
+        names = {self._runner: "cell", self._checkpoint: "checkpoint", self._repl: "repl"}
+        found = []
+        for pid in descendants(os.getpid())[:FEW]:
+            with contextlib.suppress(OSError):
+                found.append(f"{names.get(pid, 'other')} {_stat(pid)[0].decode('ascii')}")
+        return f"cell {self._cell} runs; " + (", ".join(found) or "no process")
+
+    def _say(self, why: str, **more: int | str) -> None:
         with contextlib.suppress(OSError):  # the host may have gone
             self._orders.send(json.dumps({"why": why, "n": self._cell, **more}).encode())
 

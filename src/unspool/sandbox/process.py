@@ -306,8 +306,9 @@ class ProcessRepl:
         if end.word == "links":
             return "the cell has closed file descriptors that the REPL needs"
         if end.killed:
-            return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt"
-        if end.how == "lost" and end.reason.startswith(("the worker broke", "it could not")):
+            why = f" ({end.reason})" if end.reason else ""
+            return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt{why}"
+        if end.how == "lost" and end.reason.startswith("the worker broke"):
             return end.reason
         if end.how == "lost" and self._node is not None and end.reason == self._node.gone:
             return end.reason

@@ -2143,7 +2143,7 @@ class Worker:
         # What the cell has left running is ended by the keeper: when it hears of the fork that comes
         # next, or else at once, and then it must have happened before this process forks again.
         self._tell(b"D %d" % number if self._ahead else b"E %d" % number)
-        with contextlib.suppress(OSError):  # the host may have gone
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the host may have gone
             repl.calls.send(frame)
         if not self._ahead:
             self._settle()
