@@ -11,8 +11,10 @@ so each step is a child's question; it judges meaning by labels, and not by yes 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..models.protocol import Message
+from .feedback import Shown, turn_message
 from .profile import First, Profile, Sampling, extras, read_text
 from .small_kinds import JUDGED, kind_of
 from .small_look import MOST_PROSE
@@ -58,7 +60,26 @@ def _asked(query: str, meaning: bool) -> str:
     return f"Question: {query}" + ("\nJudge the meaning of each line with classify." if meaning else "")
 
 
+def feedback(cells: Sequence[Shown], *, hints: Sequence[str], nudge: str = "") -> str:
+    """A weak model prints the answer and goes on: where one value was printed, it is told how to submit it.
+
+    >>> from unspool.sandbox.protocol import CellResult
+    >>> print(feedback([Shown(1, "print(2)", CellResult("ok", "2\\n", printed=2))], hints=()))
+    [cell 1] printed:
+    2
+    <BLANKLINE>
+    Nothing is submitted yet. If this is the answer: submit(2)
+    """
+    value = cells[-1].result.output.strip() if cells and cells[-1].result.outcome == "ok" else ""
+    if not _VALUE.fullmatch(value) or len(value) > LONGEST_NAME:
+        return turn_message(cells, hints=hints, nudge=nudge)
+    written = value if re.fullmatch(r"-?\d+(?:\.\d+)?", value) else repr(value)
+    told = f"Nothing is submitted yet. If this is the answer: submit({written})"
+    return turn_message(cells, hints=[*hints, told], nudge=nudge)
+
+
 LONGEST_NAME = 60  # characters
+_VALUE = re.compile(r"[^\s\[\](){}]+(?: [^\s\[\](){}]+){0,4}")  # one value, and no list of them
 _SHORT = re.compile(
     r"\b(?:who|whose|when|what time|how (?:many|often)|name|address|id|number|code)\b", re.IGNORECASE
 )
@@ -120,6 +141,7 @@ SMALL = Profile(
     first=first,
     look=look,
     nudge=nudge,
+    feedback=feedback,
     check_answer=check_answer,
     keep_repeats=False,
     most_items=MOST_PROSE,

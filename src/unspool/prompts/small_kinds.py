@@ -17,7 +17,8 @@ import re
 from typing import Literal, get_args
 
 from .small_code import PYTHON
-from .small_look import FREE_TEXT
+from .small_look import FREE_TEXT, MANY_ASKED
+from .small_words import FORM
 
 Kind = Literal[
     "read",
@@ -33,6 +34,7 @@ Kind = Literal[
     "code",
     "hop",
     "meaning",
+    "word",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -101,10 +103,14 @@ _MEANT = re.compile(
     re.IGNORECASE,
 )
 
-_MANY_ASKED = re.compile(
-    r"\bhow (?:many|often)\b|\bcount\b|\b(?:most|least|fewest)\b|\blist\b|\beach\b|\bevery\b"
-    r"|\bwhich (?:lines|items|messages|texts|ones)\b",
-    re.IGNORECASE,
+
+_WORD = re.compile(
+    r"\b(?:words?|terms?|phrases?|strings?) [\"“”'‘’«`]"
+    r"|\bof (?:all )?the words\b"
+    r"|\bwords? (?:that |which )?(?:with|of|has|have|longer|shorter)\b.*\b(?:letters?|characters?)\b"
+    r"|\b(?:most|least) (?:common|frequent|often used) (?:\w+ )?words?\b"
+    r"|\bwhich (?:\w+ )?words?\b.*\b(?:most|least|more) (?:often|frequent)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -113,7 +119,10 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
 
     ``children``: whether there may be any, since those of kind ``hop`` are answered by them.
     """
-    if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or _MANY_ASKED.search(query))):
+    query = FORM.sub(" ", query)
+    if MANY_ASKED.search(query) and _WORD.search(query):
+        return "word"
+    if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or MANY_ASKED.search(query))):
         return "meaning"
     code = PYTHON in look and _CODE.search(query)
     for kind, cue in _COMPILED:

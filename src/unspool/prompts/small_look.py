@@ -43,6 +43,11 @@ FREE_TEXT = "free text"  # what lines are said to be that only a reader can judg
 MOST_PROSE = 200  # lines that classify takes
 MOST_BLOCK = 1_500  # characters of a paragraph and what is below it
 WORTH = 0.3  # of the best form's weight, under which a form only distracts
+MANY_ASKED = re.compile(
+    r"\bhow (?:many|often)\b|\bcount\b|\b(?:most|least|fewest)\b|\blist\b|\beach\b|\bevery\b"
+    r"|\bwhich (?:lines|items|messages|texts|ones)\b",
+    re.IGNORECASE,
+)
 columns: list[str] = []  # the names of fields, set in the REPL
 A: list[str] = []  # these three are set by ``look``
 B: list[str] = []
@@ -89,7 +94,7 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
 def look(question: str, data: Sequence[str]) -> None:
     """Prints the groups, the best one last, since what is read last weighs most; names them A, B, C.
 
-    A few lines of prose have no groups: they are for ``classify``.
+    A few lines of prose have no groups where many of them are asked about: they are for ``classify``.
     """
     if not isinstance(data, list):
         data = list(data[: MOST_LINES + 1])  # of a file: now it is read
@@ -103,16 +108,18 @@ def look(question: str, data: Sequence[str]) -> None:
                 globals().update(lines=rows, columns=names)
     if columns:
         print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
-    if is_prose(data):
+    prose = is_prose(data)
+    if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
-        return
-    if len(data) <= SHORT:
+        if MANY_ASKED.search(without_examples(question)):
+            return
+    elif len(data) <= SHORT:
         return
     if code := is_code(data):
         _print_code(data)
     wrapped = not code and is_wrapped(data)
     groups = groups_for(question, blocks_of(data) if wrapped else data)
-    few = {} if wrapped else fields_of(data)
+    few = {} if wrapped or prose else fields_of(data)
     _print_fields(_meant(question, few))
     if labelled := _labelled(question, data, few if columns else {1: few[1]} if 1 in few else {}):
         groups = [labelled, *(group for group in groups[: len(NAMES) - 1] if group != labelled)]

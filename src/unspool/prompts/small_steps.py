@@ -1,8 +1,8 @@
 """The small profile's worked questions that take more than a search: lengths, two counts, code, two steps,
-meaning. See :mod:`unspool.prompts.small_turns`.
+meaning, words. See :mod:`unspool.prompts.small_turns`.
 
 >>> sorted(STEPS)
-['code', 'compare', 'compute', 'hop', 'meaning']
+['code', 'compare', 'compute', 'hop', 'meaning', 'word']
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .small_samples import (
     GUESTS,
     HEAD,
     TABLE,
+    TALE,
     Turn,
     data,
 )
@@ -219,6 +220,36 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "# asked: how many have a meaning, so classify and count\n"
             'labels = classify(lines, {"price": "what it cost", "food": "what they ate or drank", '
             '"service": "waiters, waiting"})\nprint(top(labels))\nsubmit(labels.count("price"))',
+        ),
+    ),
+    "word": (
+        (
+            TALE,
+            'How many lines contain the word "garden"?',
+            "# asked: a number of lines, those with the word garden\n"
+            'hits = [line for line in lines if re.search(r"\\bgarden\\b", line, re.IGNORECASE)]\n'
+            "print(hits[:2])\nsubmit(len(hits))",
+        ),
+        (
+            TALE,
+            "Which words with 4 letters or more come most often? List the three most frequent ones.",
+            "# asked: a list of the 3 most frequent words of 4 letters or more\n"
+            'found = re.findall(r"[a-z]{4,}", "\\n".join(lines).lower())\n'
+            "names = [name for name, count in top(found, 3)]\nprint(top(found, 3))\nsubmit(names)",
+        ),
+        (
+            TALE,
+            "List all words that come more than 20 times.",
+            "# asked: a list of all words with a count above 20\n"
+            'found = Counter(re.findall(r"[a-z]+", "\\n".join(lines).lower()))\n'
+            "names = [name for name, count in found.items() if count > 20]\nprint(names[:5])\nsubmit(names)",
+        ),
+        (
+            TALE,
+            'How often does the word "late" come in the text, in any case?',
+            "# asked: a number, how often the word late comes\n"
+            'found = re.findall(r"\\blate\\b", "\\n".join(lines), re.IGNORECASE)\n'
+            "print(len(found))\nsubmit(len(found))",
         ),
     ),
 }

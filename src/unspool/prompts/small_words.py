@@ -130,13 +130,21 @@ def examples_of(question: str) -> list[str]:
     return [found.rstrip("?.;:!") for found in _EXAMPLE.findall(question)]
 
 
-# What stands in a question and is not looked for: what the lines are called ("of the messages"), an example
-# of what is asked ("such as X"), and a time of day that only bounds ("before 10:00"), since a line with just
-# that time is not what is meant.
+# What only says in which form the answer is wanted, and what to do when several are as good.
+FORM = re.compile(
+    r"(?:(?<=[.?!;:])|^) *(?:please )?(?:answer|reply|respond) (?:with|in|by)\b"
+    r"[^.?!]*\b(?:alone|only|nothing else|nothing more)\b[.!]?"
+    r"|(?:(?<=[.?!;:])|^) *(?:where|if|when) (?:several|there are several|two or more|more than one)\b"
+    r"[^.?!]*[.!]?",
+    re.IGNORECASE,
+)
+# What stands in a question and is not looked for: the form of the answer, what the lines are called ("of the
+# messages"), an example of what is asked ("such as X"), and a time of day that only bounds ("before 10:00"),
+# since a line with just that time is not what is meant.
 _SUCH_AS = r"\b(?:such as|as in|for example|for instance|e\.g\.|like),? +"
 _EXAMPLE = re.compile(_SUCH_AS + r"([^\s,)]+)", re.IGNORECASE)
 _NOT_SOUGHT = re.compile(
-    r"\b(?:of the|these|those|how many|each|every|which) +"
+    FORM.pattern + r"|\b(?:of the|these|those|how many|each|every|which) +"
     r"(?:questions?|messages?|texts?|records?|rows?|lines?|items?|entr(?:y|ies)|sentences?|reviews?)\b|"
     + _SUCH_AS
     + r"[^\s,)]+"
