@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
+import logging
 import os
 import signal
 import socket
@@ -107,6 +108,9 @@ class Room:
                 os.close(self._screen)
                 if self._own:
                     screen.attach()
+                    # What the kernel tells of its own sockets is no output of a cell.
+                    logging.getLogger("tornado").addHandler(logging.NullHandler())
+                    logging.getLogger("tornado").propagate = False
                 context = self._load()
                 marks = worker.reach("marks").Marks(context)
                 self._repl = worker.Repl.asked_for(frame, screen, context, worker.Reserve(), marks)
