@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import events as ev
 from .reach.cite import texts_of
+from .reading import Range
 from .sandbox.protocol import HostCall, HostReply
 from .scope import Place, Scope, Task
 from .types import TextPart
@@ -44,6 +45,7 @@ class _Claim:
     offset: int | None
     line: int | None
     source: str | None = None
+    place: Range | None = None
 
 
 class Citations:
@@ -56,7 +58,7 @@ class Citations:
         self._told: set[tuple[str, int | None]] = set()
 
     def cite(self, call: HostCall) -> HostReply:
-        """``cite(quote)``: args quote, part, offset (None: not found), line, source."""
+        """``cite(quote)``: args quote, part, offset (None: not found), line, source, place."""
         claim = _claim(call.args)
         if claim is not None:
             self._tell(self._checked(claim))
@@ -105,7 +107,8 @@ class Citations:
                 line = _line(text, claim.offset) if holds and len(text) <= SMALL else claim.line
                 offset = claim.offset if holds else None
                 return self._event(claim.quote, name, offset, line if holds else None, holds, holds, "cite")
-        return self._event(claim.quote, claim.source, claim.offset, claim.line, True, None, "cite")
+        told = self._event(claim.quote, claim.source, claim.offset, claim.line, True, None, "cite")
+        return replace(told, place=claim.place)
 
     def _event(
         self,
@@ -132,9 +135,9 @@ class Citations:
 
 def _claim(args: tuple[object, ...]) -> _Claim | None:
     """What is claimed; None for what is no claim."""
-    if len(args) != 5:
+    if len(args) != 6:
         return None
-    quote, part, offset, line, source = args
+    quote, part, offset, line, source, place = args
     if not isinstance(quote, str) or not 0 < len(quote) <= LONGEST or type(part) is not int or part < 0:
         return None
     if offset is None:
@@ -142,7 +145,17 @@ def _claim(args: tuple[object, ...]) -> _Claim | None:
     if type(offset) is not int or not 0 <= offset < 1 << 62:
         return None
     line = line if type(line) is int and 0 < line < 1 << 62 else None
-    return _Claim(quote, part, offset, line, source[:1_000] if isinstance(source, str) else None)
+    source = source[:1_000] if isinstance(source, str) else None
+    return _Claim(quote, part, offset, line, source, _place(place))
+
+
+def _place(value: object) -> Range | None:
+    if not isinstance(value, tuple | list) or len(value) != 3:
+        return None
+    part, start, end = value
+    if any(type(each) is not int or each < 0 for each in value) or not start < end < 1 << 62:
+        return None
+    return part, start, end
 
 
 def _line(text: str, offset: int) -> int:

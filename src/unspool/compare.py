@@ -1,4 +1,4 @@
-"""Two runs beside each other: where they part, and what each came to.
+"""Two runs beside each other: where they part, what each came to, what they have in common.
 
 Contract: pure, of two trees of nodes. Steps are compared in their order: the model's words, the code, what it
 printed, its sub-calls and children; the first step in which the two are not the same is where they part.
@@ -14,13 +14,16 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Literal
 
-from .types import CellRun, Node, SubCall, Turn
+from . import events as ev
+from .cli.plain import as_text
+from .trace import total
+from .types import CellRun, Node, Status, SubCall, Turn, Usage
 from .words import words
 
 What = Literal["turn", "words", "cell", "code", "sub-call", "output", "outcome"]
@@ -45,6 +48,94 @@ class Parting:
     what: What
     cells: tuple[int, int] | None = None
     calls: tuple[int | None, int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one run came to, as far as it is. Unix seconds; None: not known."""
+
+    query: str | None
+    status: Status | None
+    reason: str
+    model: str | None
+    sub_model: str | None
+    usage: Usage
+    cost: float | None
+    seconds: float | None  # of one that has ended
+    started: float | None
+    last: float  # its last event
+    turns: int
+    sub_calls: int
+    failed_calls: int
+    children: int
+    answer: str  # as text, or the draft
+    draft: str | None  # where a draft came from
+    context_hash: str | None
+
+    @classmethod
+    def of(
+        cls,
+        started: ev.RunStarted | None,
+        ended: ev.RunEnded | None,
+        root: Node | None,
+        roots: Sequence[Node],
+        last: float,
+    ) -> Figures:
+        """Of what the events have told so far. ``roots``: the trees of all branches."""
+        nodes = [node for root in roots for node in root.walk()]
+        calls = [call for node in nodes for call in node.calls() if not call.refused]
+        usage, cost = (ended.usage, ended.cost) if ended else total(roots)
+        return cls(
+            query=started.query if started else None,
+            status=ended.status if ended else None,
+            reason=ended.reason if ended else "",
+            model=started.model if started else None,
+            sub_model=started.sub_model if started else None,
+            usage=usage,
+            cost=cost,
+            seconds=ended.seconds if ended else None,
+            started=started.time if started else None,
+            last=last,
+            turns=max((turn.number for turn in root.turns), default=0) if root else 0,
+            sub_calls=len(calls),
+            failed_calls=sum(call.error is not None for call in calls),
+            children=len(nodes) - len(roots),
+            answer=as_text(ended.answer) if ended else "",
+            draft=ended.draft if ended else None,
+            context_hash=started.context_hash if started else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """What two runs have in common. ``input`` None: that is not known."""
+
+    question: bool
+    input: bool | None
+    answer: bool
+
+    @classmethod
+    def of(cls, one: Figures, two: Figures) -> Same:
+        hashes = one.context_hash, two.context_hash
+        return cls(
+            question=one.query == two.query,
+            input=None if None in hashes else hashes[0] == hashes[1],
+            answer=one.answer == two.answer,
+        )
+
+    @property
+    def told(self) -> str:
+        return ", ".join(
+            (
+                "the same question" if self.question else "not the same question",
+                "the input may be another"
+                if self.input is None
+                else "the same input"
+                if self.input
+                else "not the same input",
+                "the same answer" if self.answer else "not the same answer",
+            )
+        )
 
 
 def parting(one: Node, two: Node) -> Parting | None:

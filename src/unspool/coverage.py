@@ -140,7 +140,7 @@ class CoverageBuilder:
         found = [e for e in self._cited if e.node == self._root or e.node.startswith(below)]
         return tuple(
             dict.fromkeys(
-                Citation(e.quote, e.source, e.offset, e.line, e.found, e.verified, e.node, e.via)
+                Citation(e.quote, e.source, e.offset, e.line, e.found, e.verified, e.node, e.via, e.place)
                 for e in found
             )
         )

@@ -255,6 +255,7 @@ class Cited(Event):
     found: bool
     verified: bool | None  # compared with the context; None: the host does not have it
     via: str = "cite"  # or "answer": it stood between quotation marks there
+    place: Range | None = None  # in files, as coverage counts: the part, first byte, the one behind the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

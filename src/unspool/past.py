@@ -117,7 +117,7 @@ class PastRun:
         self._calls: dict[int, PastCall] = {}
         self._born: dict[str, int] = {}
         for event in events:
-            self._add(event)
+            self.add(event)
         for node in sorted(self.nodes, key=len, reverse=True):  # children first
             self._seal(self.nodes[node])
 
@@ -129,7 +129,8 @@ class PastRun:
         past = self.nodes.get(node)
         return past.cells.get(number) if past else None
 
-    def _add(self, event: ev.Event) -> None:
+    def add(self, event: ev.Event) -> None:
+        """One more. What is added so is not sealed: that is of a run that is to go on."""
         match event:
             case ev.NodeStarted():
                 self.nodes[event.node] = PastNode(event)

@@ -63,3 +63,4 @@ class Citation:
     verified: bool | None  # the host has compared it with the input; None: it could not
     node: str = "0"
     via: str = "cite"  # or "answer": it stood between quotation marks there
+    place: Range | None = None  # in files, as coverage counts: the part, first byte, the one behind the last

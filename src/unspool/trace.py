@@ -28,6 +28,7 @@ class _OpenTurn:
     turn: Turn
     cells: dict[int, CellRun] = field(default_factory=dict)
     calls: dict[int, list[int]] = field(default_factory=dict)  # cell -> ids of its sub-calls
+    frozen: Turn | None = None  # as it was last asked for; None once something of it has changed
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class _OpenNode:
     draft: str | None = None  # where the node's answer came from, if it is one
     turns: dict[int, _OpenTurn] = field(default_factory=dict)
     replied: float | None = None  # the time of a reply whose first cell waits for the REPL to start
+    frozen: Node | None = None  # likewise; then those above it have none either
 
 
 class TraceBuilder:
@@ -63,13 +65,15 @@ class TraceBuilder:
                 self.ended = event
             case ev.RunResumed():
                 self.ended = None
-                for open_node in self._nodes.values():
+                for name, open_node in self._nodes.items():
+                    self._changed(name)
                     open_node.replied = None
                     if open_node.node.status == "cancelled":  # such a node goes on, too
                         open_node.node = replace(
                             open_node.node, status=None, reason="", ledger=(), ended=None
                         )
             case ev.NodeStarted():
+                self._changed(event.parent)
                 self._nodes[event.node] = _OpenNode(
                     Node(
                         event.node,
@@ -83,6 +87,7 @@ class TraceBuilder:
                 )
             case ev.NodeEnded():
                 open_node = self._nodes[event.node]
+                self._changed(event.node)
                 open_node.node = replace(
                     open_node.node,
                     status=event.status,
@@ -95,14 +100,17 @@ class TraceBuilder:
                     open_node.draft = event.draft
             case ev.AnswerAccepted():
                 open_node = self._nodes[event.node]
+                self._changed(event.node)
                 open_node.node = replace(open_node.node, answer=event.value)
             case ev.BranchesDecided():
                 self._decided = event
             case ev.TurnStarted():
+                self._changed(event.node)
                 self._nodes[event.node].turns[event.turn] = _OpenTurn(Turn(event.turn, started=event.time))
             case ev.ModelReplied():
                 open_node = self._nodes[event.node]
                 turn = open_node.turns[event.turn]
+                self._changed(event.node, turn)
                 if not any(each.cells for each in open_node.turns.values()):
                     open_node.replied = event.time
                 turn.turn = replace(
@@ -119,6 +127,7 @@ class TraceBuilder:
                 )
             case ev.Hinted():
                 turn = self._nodes[event.node].turns[event.turn]
+                self._changed(event.node, turn)
                 turn.turn = replace(turn.turn, hints=(*turn.turn.hints, event.text), ended=event.time)
             case ev.CellStarted() | ev.CellEnded():
                 self._cell(event)
@@ -142,18 +151,36 @@ class TraceBuilder:
     def _drop(self, node: str, turn: int, cell: int) -> None:
         """What a node did after this cell no longer counts."""
         open_node = self._nodes[node]
-        open_node.turns = {n: t for n, t in open_node.turns.items() if n <= turn}
-        for later in [n for n in open_node.turns[turn].cells if n > cell]:
-            del open_node.turns[turn].cells[later]
+        for number in [n for n in open_node.turns if n > turn]:
+            self._forget(open_node.turns.pop(number).calls)
+        kept = open_node.turns[turn]
+        self._changed(node, kept)
+        for later in [n for n in kept.cells if n > cell]:
+            del kept.cells[later]
+            self._forget({later: kept.calls.pop(later, [])})
         for name, child in list(self._nodes.items()):
             if child.node.parent == node and child.node.cell > cell:
                 for below in [n for n in self._nodes if (n + ".").startswith(name + ".")]:
-                    del self._nodes[below]
+                    for open_turn in self._nodes.pop(below).turns.values():
+                        self._forget(open_turn.calls)
+
+    def _forget(self, calls: Mapping[int, Sequence[int]]) -> None:
+        for of_cell in calls.values():
+            for call in of_cell:
+                self._calls.pop(call, None)
+
+    def _changed(self, name: str | None, turn: _OpenTurn | None = None) -> None:
+        """What was made of a turn, of its node and of those above it is old."""
+        if turn is not None:
+            turn.frozen = None
+        while name is not None and (node := self._nodes.get(name)) is not None and node.frozen is not None:
+            node.frozen, name = None, node.node.parent
 
     def _cell(self, event: ev.CellStarted | ev.CellEnded) -> None:
         open_node = self._nodes[event.node]
         turn = open_node.turns[event.turn]
         cells = turn.cells
+        self._changed(event.node, turn)
         if isinstance(event, ev.CellStarted):
             if open_node.replied is not None:
                 turn.turn = replace(turn.turn, waited=max(0.0, event.time - open_node.replied))
@@ -190,9 +217,12 @@ class TraceBuilder:
             )
             turn = self._nodes[event.node].turns[event.turn]
             turn.calls.setdefault(event.cell, []).append(event.call)
+            self._changed(event.node, turn)
             return
+        call = self._calls[event.call]
+        self._changed(event.node, self._nodes[event.node].turns.get(call.turn))
         self._calls[event.call] = replace(
-            self._calls[event.call],
+            call,
             model=event.model,
             reply=event.reply,
             error=event.error,
@@ -205,18 +235,27 @@ class TraceBuilder:
             ended=event.time,
         )
 
+    @property
+    def calls(self) -> Mapping[int, SubCall]:
+        """The sub-calls that count, by their ids."""
+        return self._calls
+
     def _turn(self, open_turn: _OpenTurn) -> Turn:
-        cells = tuple(
-            replace(cell, sub_calls=tuple(self._calls[i] for i in open_turn.calls.get(cell.number, ())))
-            for cell in open_turn.cells.values()
-        )
-        return replace(open_turn.turn, cells=cells)
+        if open_turn.frozen is None:
+            cells = tuple(
+                replace(cell, sub_calls=tuple(self._calls[i] for i in open_turn.calls.get(cell.number, ())))
+                for cell in open_turn.cells.values()
+            )
+            open_turn.frozen = replace(open_turn.turn, cells=cells)
+        return open_turn.frozen
 
     def _freeze(self, node_id: str, below: Mapping[str | None, Sequence[str]]) -> Node:
         open_node = self._nodes[node_id]
-        children = tuple(self._freeze(child, below) for child in below.get(node_id, ()))
-        turns = tuple(self._turn(t) for t in open_node.turns.values())
-        return replace(open_node.node, turns=turns, children=children)
+        if open_node.frozen is None:
+            children = tuple(self._freeze(child, below) for child in below.get(node_id, ()))
+            turns = tuple(self._turn(t) for t in open_node.turns.values())
+            open_node.frozen = replace(open_node.node, turns=turns, children=children)
+        return open_node.frozen
 
     def turn(self, node: str, number: int) -> Turn | None:
         """One turn as it is by now."""

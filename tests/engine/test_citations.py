@@ -72,7 +72,7 @@ def test_a_value_of_cite_may_be_in_an_answer() -> None:
 
 
 def test_a_false_claim_of_a_repl_is_not_believed() -> None:
-    lie = "llm_query.__self__._repl.calls.call('cite', ({quote}, {part}, {offset}, {line}, None), {{}})"
+    lie = "llm_query.__self__._repl.calls.call('cite', ({quote}, {part}, {offset}, {line}, None, None), {{}})"
     claims = [
         lie.format(quote="'no such words'", part=0, offset=4, line=1),
         lie.format(quote="'Nobody'", part=0, offset=33, line=99),
@@ -103,8 +103,21 @@ def test_files_are_cited_by_path_and_line(tmp_path: Path) -> None:
     first, second = run.citations
     assert (first.source, first.offset, first.line, first.found) == ("b.txt", 33, 2, True)
     assert (first.verified, second.found, second.verified) == (None, False, None)
+    assert (first.place, second.place) == ((1, 33, 33 + len("Nobody read")), None)
     run, _ = play([py("print(cite('from Zoë').line)"), py("submit(1)")], tmp_path / "b.txt")
     assert [(c.source, c.offset, c.line) for c in run.citations] == [(None, TEXT.index("from Zoë"), 3)]
+    at = TEXT.encode().index("from Zoë".encode())
+    assert [c.place for c in run.citations] == [(0, at, at + len("from Zoë".encode()))]
+
+
+@pytest.mark.parametrize(
+    "place", ["(0, 5, 2)", "(0, -1, 2)", "(0, 1)", "'abc'", "(0, 1.5, 2)", "7", "(0, 1, 1 << 70)"]
+)
+def test_a_place_that_is_none_is_not_kept(tmp_path: Path, place: str) -> None:
+    (tmp_path / "a.txt").write_text(TEXT, "utf-8")
+    lie = f"llm_query.__self__._repl.calls.call('cite', ('Nobody', 0, 33, 2, None, {place}), {{}})"
+    run, _ = play([py(f"{lie}\nprint(1)"), py("submit(1)")], tmp_path / "a.txt")
+    assert [(c.quote, c.offset, c.place) for c in run.citations] == [("Nobody", 33, None)]
 
 
 def test_an_input_without_text_has_no_passages() -> None:

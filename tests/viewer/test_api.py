@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -247,6 +248,35 @@ def test_the_map_says_who_read_what(up: Up, kept: Kept) -> None:
     assert union == told["coverage"]["read"]
     (quote,) = told["citations"]
     assert (quote["part"], quote["line"], quote["end"] - quote["offset"]) == (0, 8, len(quote["quote"]))
+
+
+def test_quotes_from_files_lead_to_their_bytes_also_those_of_a_child(
+    make_up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "a.txt").write_text("nothing here\n", "utf-8")
+    (folder / "b.txt").write_text("Zoë wrote a letter.\nNobody, not even Zoë, read it.\n" * 3, "utf-8")
+
+    def root(messages: Any) -> str:
+        if "Who?" in messages[1].text:
+            return stories.py("print(cite('not even Zoë').line)\nsubmit(1)")
+        return stories.py(
+            "print(cite('wrote a letter'), cite('no such words'))\nrlm_query('Who?', context)\nsubmit(2)"
+        )
+
+    run = RLM(ScriptedModel(root), runs=tmp_path / "runs").run("What?", folder)
+    assert run.answer == 2, run
+    up = make_up(tmp_path / "runs")
+    told = up.ask(f"/api/runs/{run.id}/map").json
+    quotes = {each["quote"]: each for each in told["citations"]}
+    assert quotes["no such words"]["part"] is None
+    for quote in ("wrote a letter", "not even Zoë"):
+        place = quotes[quote]
+        assert told["parts"][place["part"]]["name"] == "b.txt"
+        query = f"part={place['part']}&start={place['start']}&end={place['end']}"
+        assert up.ask(f"/api/runs/{run.id}/input?{query}").json["text"] == quote
+    assert quotes["not even Zoë"]["node"] == "0.1"
 
 
 def test_the_text_of_a_range_is_shown_where_it_was_kept(up: Up, kept: Kept) -> None:

@@ -86,6 +86,24 @@ def test_the_map_shows_text_and_who_read_it(window: Window, kept: Kept) -> None:
     page.get_by_text("from line 1").wait_for()
 
 
+def test_a_quote_from_a_file_leads_to_the_map(
+    browser: Any, make_up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    file = tmp_path / "letter.txt"
+    file.write_text("Zoë wrote a letter.\nNobody, not even Zoë, read it.\n", "utf-8")
+    model = ScriptedModel([stories.py("print(cite('not even Zoë').line)\nsubmit('nobody')")])
+    run = RLM(model, runs=tmp_path / "runs").run("Who read it?", file)
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), make_up(tmp_path / "runs").url)
+    page = window.open(f"/run/{run.id}")
+    page.locator("a", has_text="line 2").click()
+    page.locator(".map-detail mark").wait_for()
+    assert page.locator(".map-detail mark").inner_text() == "not even Zoë"
+    page.get_by_text("from line 2").wait_for()
+    assert window.is_quiet()
+    context.close()
+
+
 def test_an_input_that_was_not_kept_is_told(window: Window, kept: Kept) -> None:
     page = window.open(f"/run/{kept['forgotten']}/map/0/0/90")
     page.get_by_text("the run did not keep its input").wait_for()

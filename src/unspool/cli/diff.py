@@ -17,8 +17,7 @@ from .options import RunsFolder
 from .runs import find_run
 
 if TYPE_CHECKING:
-    from ..compare import Parting
-    from ..trace import TraceBuilder
+    from ..compare import Figures, Parting
     from ..types import CellRun, Node, Turn
     from .paint import Row
 
@@ -33,19 +32,14 @@ Second = Annotated[str, typer.Argument(metavar="B", help="The other run.", show_
 @dataclass(frozen=True, slots=True)
 class _Run:
     name: str
-    builder: TraceBuilder
+    figures: Figures
     root: Node | None
-
-    @property
-    def answer(self) -> str:
-        from .plain import as_text
-
-        return as_text(self.builder.ended.answer) if self.builder.ended else ""
 
 
 def diff(first: First, second: Second, runs: RunsFolder = None) -> None:
     """Put two runs side by side: where they part, what each cost and answered."""
     with errors_as_exits():
+        from ..compare import Figures
         from ..journal import Journal
         from ..trace import folded
         from .paint import Paper
@@ -53,8 +47,10 @@ def diff(first: First, second: Second, runs: RunsFolder = None) -> None:
         journal = Journal(runs)
         both = []
         for name in (find_run(journal, first), find_run(journal, second)):
-            builder = folded(journal.read(name))
-            both.append(_Run(name, builder, builder.root()))
+            found = folded(journal.read(name))
+            root = found.root()
+            told = Figures.of(found.started, found.ended, root, found.roots(), found.last)
+            both.append(_Run(name, told, root))
         paper = Paper.stdout()
         paper.write(_head(both, paper.width))
         paper.write(_parting(*both))
@@ -95,42 +91,31 @@ _NAMES = (
 
 def _figures(letter: str, run: _Run) -> tuple[str, ...]:
     from ..safe_text import one_line
-    from ..trace import total
     from .report import duration, money
     from .tree import short_tokens, took
 
-    started, ended, roots = run.builder.started, run.builder.ended, run.builder.roots()
-    nodes = [node for root in roots for node in root.walk()]
-    usage, cost = (ended.usage, ended.cost) if ended else total(roots)
-    calls = [call for node in nodes for call in node.calls() if not call.refused]
-    failed = sum(call.error is not None for call in calls)
-    turns = max((turn.number for turn in run.root.turns), default=0) if run.root else 0
+    told = run.figures
     return (
         letter,
-        one_line(started.query) if started else "?",
-        ended.status if ended else "not ended",
-        started.model if started else "?",
-        started.sub_model if started else "?",
-        money(cost),
-        short_tokens(usage) or "none",
-        duration(ended.seconds) if ended else took(started.time if started else None, run.builder.last),
-        f"{turns:,}",
-        f"{len(calls):,}" + (f", {failed:,} failed" if failed else ""),
-        f"{len(nodes) - len(roots):,}",
+        one_line(told.query) if told.query is not None else "?",
+        told.status or "not ended",
+        told.model or "?",
+        told.sub_model or "?",
+        money(told.cost),
+        short_tokens(told.usage) or "none",
+        took(told.started, told.last) if told.seconds is None else duration(told.seconds),
+        f"{told.turns:,}",
+        f"{told.sub_calls:,}" + (f", {told.failed_calls:,} failed" if told.failed_calls else ""),
+        f"{told.children:,}",
     )
 
 
 def _same(both: Sequence[_Run]) -> str:
-    one, two = (run.builder.started for run in both)
-    if one is None or two is None:
-        return "one of them has not begun"
-    told = ["the same question" if one.query == two.query else "not the same question"]
-    if one.context_hash is None or two.context_hash is None:
-        told.append("the input may be another")
-    else:
-        told.append("the same input" if one.context_hash == two.context_hash else "not the same input")
-    told.append("the same answer" if both[0].answer == both[1].answer else "not the same answer")
-    return ", ".join(told)
+    from ..compare import Same
+
+    one, two = (run.figures for run in both)
+    begun = one.started is not None and two.started is not None
+    return Same.of(one, two).told if begun else "one of them has not begun"
 
 
 def _parting(one: _Run, two: _Run) -> Iterator[Row]:
@@ -205,12 +190,10 @@ def _answers(both: Sequence[_Run]) -> Iterator[Row]:
     from .paint import BOLD, DIM, block, part
 
     for letter, run in zip("AB", both, strict=True):
-        ended = run.builder.ended
-        draft = ended is not None and ended.draft is not None
+        told = run.figures
         yield ()
-        yield (part(f"{'draft' if draft else 'answer'} of {letter}", BOLD),)
-        if run.answer:
-            yield from block(run.answer)
+        yield (part(f"{'answer' if told.draft is None else 'draft'} of {letter}", BOLD),)
+        if told.answer:
+            yield from block(told.answer)
         else:
-            why = ended.reason if ended is not None and ended.reason else "none"
-            yield (part(f"  {why}", DIM),)
+            yield (part(f"  {told.reason or 'none'}", DIM),)

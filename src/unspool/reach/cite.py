@@ -34,6 +34,7 @@ class Citation:
     line: int | None = None
     hint: str = field(default="", repr=False)
     part: int = field(default=0, repr=False)
+    place: tuple[int, int, int] | None = field(default=None, repr=False)  # in files: the part, and its bytes
 
     def __bool__(self) -> bool:
         return self.offset is not None
@@ -97,8 +98,17 @@ def cite(quote: str, context: object, lines: dict[int, Lines] | None = None) -> 
         offset = text.find(quote)
         if offset >= 0:
             line = known.setdefault(number, Lines(text)).of(offset)
-            return Citation(quote, name, offset, line, part=number)
+            place = None if isinstance(text, str) else _bytes_of(text, offset, len(quote))
+            return Citation(quote, name, offset, line, part=number, place=place)
     return Citation(quote, hint=_nearest(quote, context))
+
+
+def _bytes_of(text: Text, offset: int, size: int) -> tuple[int, int, int] | None:
+    """Where a quote stands in a file, as its coverage counts."""
+    number: int | None = getattr(text, "number", None)
+    if number is None:
+        return None
+    return number, text.byte(offset), text.byte(offset + size)  # type: ignore[attr-defined]
 
 
 def _nearest(quote: str, context: object) -> str:

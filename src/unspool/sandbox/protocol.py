@@ -26,7 +26,8 @@ Host calls by name (arguments already normalised by the worker, aliases resolved
 ``rlm_query``          args (query,), kwargs context or part, schema, ranges, stretches → the child's answer
 ``rlm_query_batched``  args (queries,), kwargs contexts, parts, schema, ranges, stretches → list | FailedCall
                        (a part is (start, length) of a text in the REPL's own context)
-``cite``               args (quote, part, offset | None, line, source): where the worker found it → None
+``cite``               args (quote, part, offset | None, line, source, place | None): where the worker found
+                       it → None (place, in files: part of the coverage, first byte, the one behind the last)
 ``budget``             → dict of what is left
 ``submit``             args (value,), kwargs printed (int: characters the cell has printed so
                        far), variable (str | None: the text names a variable of that name),

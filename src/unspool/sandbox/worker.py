@@ -1421,7 +1421,7 @@ class Functions:
         if marks is None:
             raise RuntimeError("cite does not work in this REPL")
         found = marks.cite(quote)
-        self._call("cite", quote, found.part, found.offset, found.line, found.source)
+        self._call("cite", quote, found.part, found.offset, found.line, found.source, found.place)
         if not found:
             self._repl.note(f"cite: not in the context, word for word: {found!r}")
         return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import traceback
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -22,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ..errors import JournalError
-from ..journal import EVENTS_FILE, Journal
+from ..journal import Journal
 from ..run_index import RunIndex
 from ..server.settings import ServerSettings
 from .admission import HEADERS, Admission, Refusal
@@ -31,6 +30,7 @@ from .beside import beside_told
 from .followed import Runs, Seen
 from .readers import map_told
 from .sources import Input, NotHere
+from .stamps import Stamps
 from .texts import NoSuchText, Texts
 from .told import Json, as_body, call_told, calls_told, node_told, run_told, turn_told
 
@@ -50,6 +50,7 @@ class Viewer:
         self.admission = Admission(token, port)
         self.runs = Runs(journal)
         self._index = RunIndex(journal)
+        self._stamps = Stamps(journal)
         self._inputs: OrderedDict[str, Input] = OrderedDict()
         self._stopped = asyncio.Event()
 
@@ -81,7 +82,11 @@ class Viewer:
     async def warm(self, run: str) -> None:
         """Reads a run that will be asked for; what is wrong with it is told to who asks."""
         with contextlib.suppress(JournalError):
-            await asyncio.to_thread(self.runs.read, run)
+            await asyncio.to_thread(self._read, run)
+
+    def _read(self, run: str) -> None:
+        with self.runs.seen(run):
+            pass
 
     def stop(self) -> None:
         """Ends the streams."""
@@ -134,8 +139,8 @@ class Viewer:
         return any(name is not None and name not in known for name in names)
 
     def _of(self, request: Request, answer: Callable[[Seen, Texts], object]) -> object:
-        seen = self.runs.read(request.path_params["run"])
-        return answer(seen, Texts(seen))
+        with self.runs.seen(request.path_params["run"]) as (seen,):
+            return answer(seen, Texts(seen))
 
     def _list(self, request: Request) -> object:
         rows = (asdict(row) for row in self._index.rows())
@@ -150,7 +155,8 @@ class Viewer:
 
     def _input(self, request: Request) -> object:
         part, start, end = (_int(request.query_params, name) for name in ("part", "start", "end"))
-        started = self.runs.read(request.path_params["run"]).started
+        with self.runs.seen(request.path_params["run"]) as (seen,):
+            started = seen.started
         if started is None:
             return {"why": "the journal does not say how the run began"}
         held = self._inputs.pop(started.run, None) or Input(started)
@@ -164,8 +170,8 @@ class Viewer:
         return piece
 
     def _beside(self, request: Request) -> object:
-        one, two = (self.runs.read(request.path_params[name]) for name in ("one", "two"))
-        return beside_told(one, two)
+        with self.runs.seen(request.path_params["one"], request.path_params["two"]) as (one, two):
+            return beside_told(one, two)
 
     # News
 
@@ -201,18 +207,8 @@ class Viewer:
                 yield b":\n\n"
 
     def _state(self, run: str | None) -> object:
-        """What changes when there is something new, had without reading a journal."""
-        journal = self.runs.journal
-        runs = journal.runs() if run is None else [run]
-        return [(each, *_stamp(journal, each)) for each in runs]
-
-
-def _stamp(journal: Journal, run: str) -> tuple[int, bool]:
-    """The size of a journal, and whether it is being written."""
-    try:
-        return os.stat(journal.folder / run / EVENTS_FILE).st_size, journal.is_written(run)
-    except (OSError, JournalError):
-        return -1, False
+        """What changes when there is something new."""
+        return self._stamps.all() if run is None else self._stamps.of(run)
 
 
 def _node(request: Request, seen: Seen, texts: Texts) -> Json:

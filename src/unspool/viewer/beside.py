@@ -6,56 +6,42 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
 
-from ..cli.plain import as_text
-from ..compare import TOLD, lines, parting
+from ..compare import TOLD, Figures, Same, lines, parting
 from ..types import Turn
 from ..words import words
 from .followed import Seen
-from .told import HEAD, Json, figures_told
+from .told import HEAD, Json, usage_told
 
 _SHOWN = 8_000  # characters of an answer or of what a turn said
 
 
 def beside_told(one: Seen, two: Seen) -> Json:
     """The figures of both, where they part, and their turns side by side."""
+    figures = [Figures.of(run.started, run.ended, run.root, run.roots, run.last) for run in (one, two)]
+    same = Same.of(*figures)
     both = one.root is not None and two.root is not None
     where = parting(one.root, two.root) if one.root is not None and two.root is not None else None
     turns = zip_longest(one.root.turns if one.root else (), two.root.turns if two.root else ())
     return {
-        "runs": [_figures(one), _figures(two)],
-        "same_question": _query(one) == _query(two),
-        "same_input": _same_input(one, two),
-        "same_answer": _answer(one) == _answer(two),
+        "runs": [_figures(seen, told) for seen, told in zip((one, two), figures, strict=True)],
+        "same": same.told,
+        **{f"same_{name}": value for name, value in asdict(same).items()},
         "parting": {**asdict(where), "told": TOLD[where.what]} if where is not None else None,
         "begun": both,
         "turns": [_turns(first, second) for first, second in turns],
     }
 
 
-def _figures(seen: Seen) -> Json:
+def _figures(seen: Seen, told: Figures) -> Json:
     return {
-        **figures_told(seen),
-        "query": _query(seen)[:_SHOWN],
-        "answer": _answer(seen)[:_SHOWN],
-        "model": seen.started.model if seen.started else None,
-        "sub_model": seen.started.sub_model if seen.started else None,
-        "draft": seen.ended.draft if seen.ended else None,
-        "children": len(seen.nodes) - len(seen.roots),
+        **asdict(told),
+        "id": seen.run,
+        "going": seen.going,
+        "status": told.status or ("running" if seen.going else "interrupted"),
+        "usage": usage_told(told.usage),
+        "query": (told.query or "")[:_SHOWN],
+        "answer": told.answer[:_SHOWN],
     }
-
-
-def _query(seen: Seen) -> str:
-    return seen.started.query if seen.started else ""
-
-
-def _answer(seen: Seen) -> str:
-    return as_text(seen.ended.answer) if seen.ended else ""
-
-
-def _same_input(one: Seen, two: Seen) -> bool | None:
-    """None: that is not known."""
-    hashes = [seen.started.context_hash if seen.started else None for seen in (one, two)]
-    return None if None in hashes else hashes[0] == hashes[1]
 
 
 def _turns(one: Turn | None, two: Turn | None) -> Json:

@@ -1,8 +1,9 @@
-"""A run as its journal tells it so far: read once, and then only what is new.
+"""A run as its journal tells it so far: each event is read and folded once.
 
-Contract: :meth:`Followed.read` takes what was written since; it may be called from any thread. What is made
-of the events is made once for each state of the journal. Raises :class:`unspool.errors.JournalError` for a
-journal that is not there or is damaged.
+Contract: :meth:`Followed.seen` takes what was written since and lends what is known. It may be called from
+any thread, and lends to one at a time: a run is used inside the ``with``, and what is told of it is made of
+values that do not change. Raises :class:`unspool.errors.JournalError` for a journal that is not there or is
+damaged.
 
 >>> from tempfile import TemporaryDirectory
 >>> from unspool import RLM
@@ -10,8 +11,8 @@ journal that is not there or is damaged.
 >>> with TemporaryDirectory() as folder:
 ...     model = ScriptedModel(["```python\\nprint(1)\\nsubmit(42)\\n```"])
 ...     run = RLM(model, runs=folder).run("How many?", "")
-...     seen = Followed(Journal(folder), run.id).read()
->>> seen.ended.answer, seen.nodes["0"].status
+...     with Followed(Journal(folder), run.id).seen() as seen:
+...         seen.ended.answer, seen.nodes["0"].status
 (42, 'answered')
 """
 
@@ -19,7 +20,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,122 +30,165 @@ from ..coverage import CoverageBuilder
 from ..errors import JournalError
 from ..journal import Journal
 from ..past import PastRun
-from ..trace import TraceBuilder, folded
-from ..types import Node, SubCall, Turn
+from ..trace import TraceBuilder
+from ..types import Branch, Node, SubCall, Turn
+from .tally import Tally
 
 _KEPT = 4  # runs that are held in memory
 
 
-class Seen:
-    """The events of a run up to one of them, and what they come to. Not changed once it is made."""
+@dataclass(frozen=True)
+class _Tree:
+    """The tree as it was after one of the events."""
 
-    def __init__(self, run: str, events: Sequence[ev.Event], builder: TraceBuilder, *, going: bool) -> None:
-        self.run = run
-        self.events = events
-        self.going = going  # a process is writing it
-        self.started, self.ended, self.last = builder.started, builder.ended, builder.last
-        self.root = builder.root()
-        self.branches = builder.branches()
+    root: Node | None
+    branches: tuple[Branch, ...]
+
+    @cached_property
+    def roots(self) -> tuple[Node, ...]:
         alone = (self.root,) if self.root is not None else ()
-        self.roots = tuple(branch.trace for branch in self.branches) or alone
-
-    @classmethod
-    def of(cls, run: str, events: Sequence[ev.Event]) -> Seen:
-        """Of a run that nobody follows."""
-        return cls(run, events, folded(events), going=False)
-
-    @property
-    def seq(self) -> int:
-        return self.events[-1].seq if self.events else 0
+        return tuple(branch.trace for branch in self.branches) or alone
 
     @cached_property
     def nodes(self) -> Mapping[str, Node]:
-        """All nodes by their names, each before its children."""
         return {node.id: node for root in self.roots for node in root.walk()}
-
-    @cached_property
-    def calls(self) -> Mapping[int, SubCall]:
-        return {call.id: call for node in self.nodes.values() for call in node.calls()}
 
     @cached_property
     def turns(self) -> Mapping[tuple[str, int], Turn]:
         return {(node.id, turn.number): turn for node in self.nodes.values() for turn in node.turns}
 
-    @cached_property
-    def past(self) -> PastRun:
-        """What the tree leaves out: batches, tools, refusals, ranges."""
-        try:
-            return PastRun(self.events)
-        except (KeyError, ValueError) as error:
-            raise JournalError(f"the events do not fit together: one needs {error}") from None
 
-    @cached_property
+class Seen:
+    """A run up to its last event that was added, and what the events come to."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.seq = 0
+        self.going = False  # a process is writing it
+        self.dropped = 0  # how often something that was told no longer counted
+        self.past = PastRun(())  # what the tree leaves out: batches, tools, refusals, ranges
+        self._builder = TraceBuilder()
+        self._tally: Tally | None = Tally()
+        self._tree: _Tree | None = None
+        self._last: dict[int, int] = {}  # by call: its last event, in the order of these
+
+    @classmethod
+    def of(cls, run: str, events: Iterable[ev.Event]) -> Seen:
+        """Of a run that nobody follows."""
+        seen = cls(run)
+        for event in events:
+            seen.add(event)
+        return seen
+
+    def add(self, event: ev.Event) -> None:
+        """Raises :class:`JournalError` where an event is missing that this one needs."""
+        try:
+            self._builder.add(event)
+            self.past.add(event)
+        except (KeyError, ValueError) as error:
+            raise JournalError(
+                f"the events do not fit together: number {event.seq} needs {error}, of which none tells"
+            ) from None
+        self.seq, self._tree = event.seq, None
+        if self._tally is not None and not self._tally.add(event):
+            self._tally = None
+        if isinstance(event, ev.CallStarted | ev.CallEnded):
+            self._last.pop(event.call, None)
+            self._last[event.call] = event.seq
+        self.dropped += isinstance(event, ev.Diverged)
+
+    # The run as a whole
+
+    @property
+    def started(self) -> ev.RunStarted | None:
+        return self._builder.started
+
+    @property
+    def ended(self) -> ev.RunEnded | None:
+        return self._builder.ended
+
+    @property
+    def last(self) -> float:
+        """The time of the last event."""
+        return self._builder.last
+
+    @property
     def reading(self) -> CoverageBuilder:
         """What was read of the input."""
-        builder = CoverageBuilder()
-        for event in self.events:
-            builder.add(event)
-        return builder
+        return self._builder.reading
 
-    @cached_property
-    def changes(self) -> Sequence[tuple[int, int]]:
-        """For each call that counts, in order: the number of its last event, and its own."""
-        last: dict[int, int] = {}
-        for event in self.events:
-            if isinstance(event, ev.CallStarted | ev.CallEnded):
-                last[event.call] = event.seq
-        return sorted((seq, call) for call, seq in last.items() if call in self.calls)
+    # The tree
 
-    @cached_property
-    def dropped(self) -> int:
-        """How often something that was told no longer counted."""
-        return sum(isinstance(event, ev.Diverged) for event in self.events)
+    @property
+    def _now(self) -> _Tree:
+        if self._tree is None:
+            self._tree = _Tree(self._builder.root(), self._builder.branches())
+        return self._tree
 
+    @property
+    def root(self) -> Node | None:
+        return self._now.root
 
-@dataclass(slots=True)
-class _Folded:
-    """The state between two readings."""
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        return self._now.branches
 
-    builder: TraceBuilder
-    events: list[ev.Event]
-    place: int = 0
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        return self._now.roots
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """All nodes by their names, each before its children."""
+        return self._now.nodes
+
+    @property
+    def turns(self) -> Mapping[tuple[str, int], Turn]:
+        return self._now.turns
+
+    # Sub-calls
+
+    @property
+    def calls(self) -> Mapping[int, SubCall]:
+        return self._builder.calls
+
+    @property
+    def tally(self) -> Tally:
+        if self._tally is None:
+            self._tally = Tally.of(self.nodes.values())
+        return self._tally
+
+    def changed_since(self, seq: int) -> Sequence[tuple[int, int]]:
+        """The calls that count and that something happened to after an event: the number of their last event,
+        and their own, in order."""
+        found: list[tuple[int, int]] = []
+        for call, last in reversed(self._last.items()):
+            if last <= seq:
+                break
+            if call in self.calls:
+                found.append((last, call))
+        return found[::-1]
 
 
 class Followed:
     """See the module docstring."""
 
     def __init__(self, journal: Journal, run: str) -> None:
-        self.run = run
         self._journal = journal
-        self._folded = _Folded(TraceBuilder(), [])
-        self._lock = threading.Lock()
-        self._seen: Seen | None = None
+        self._seen = Seen(run)
+        self._place = 0  # bytes of the journal that were read
+        self._lock = threading.RLock()
 
-    def read(self) -> Seen:
-        """What the journal holds by now."""
+    @contextmanager
+    def seen(self) -> Iterator[Seen]:
+        """What the journal holds by now, lent."""
         with self._lock:
-            fresh, place = self._journal.read_from(self.run, self._folded.place)
-            going = self._is_going(fresh)
-            if self._seen is None or fresh or going != self._seen.going:
-                self._add(fresh)
-                self._folded.place = place
-                events = tuple(self._folded.events)
-                self._seen = Seen(self.run, events, self._folded.builder, going=going)
-            return self._seen
-
-    def _is_going(self, fresh: Sequence[ev.Event]) -> bool:
-        ended = fresh[-1] if fresh else self._seen.events[-1] if self._seen and self._seen.events else None
-        return not isinstance(ended, ev.RunEnded) and self._journal.is_written(self.run)
-
-    def _add(self, fresh: Iterable[ev.Event]) -> None:
-        for event in fresh:
-            try:
-                self._folded.builder.add(event)
-            except KeyError as error:
-                raise JournalError(
-                    f"the events do not fit together: number {event.seq} needs {error}, of which none tells"
-                ) from None
-            self._folded.events.append(event)
+            seen = self._seen
+            fresh, self._place = self._journal.read_from(seen.run, self._place)
+            for event in fresh:
+                seen.add(event)
+            seen.going = seen.ended is None and self._journal.is_written(seen.run)
+            yield seen
 
 
 class Runs:
@@ -154,16 +199,24 @@ class Runs:
         self._held: OrderedDict[str, Followed] = OrderedDict()
         self._lock = threading.Lock()
 
-    def read(self, run: str) -> Seen:
-        """A run as it is by now. Raises :class:`JournalError`."""
+    @contextmanager
+    def seen(self, *runs: str) -> Iterator[Sequence[Seen]]:
+        """Runs as they are by now, lent. Raises :class:`JournalError`."""
+        with ExitStack() as held:
+            # Always in the same order, so that two who want the same two do not wait for each other.
+            lent = {run: self._lent(run, held) for run in sorted(set(runs))}
+            yield [lent[run] for run in runs]
+
+    def _lent(self, run: str, held: ExitStack) -> Seen:
         with self._lock:
             followed = self._held.setdefault(run, Followed(self.journal, run))
             self._held.move_to_end(run)
             while len(self._held) > _KEPT:
                 self._held.popitem(last=False)
         try:
-            return followed.read()
+            return held.enter_context(followed.seen())
         except JournalError:
             with self._lock:
-                self._held.pop(run, None)
+                if self._held.get(run) is followed:  # what it has folded is half of something
+                    del self._held[run]
             raise

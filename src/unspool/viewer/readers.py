@@ -97,7 +97,7 @@ def map_told(seen: Seen) -> Mapping[str, object]:
     told: dict[str, object] = {
         "seq": seen.seq,
         "node": root,
-        "citations": [_cited(each, root, measured) for each in seen.reading.citations()],
+        "citations": [_cited(seen, each, root) for each in seen.reading.citations()],
         "coverage": {name: value for name, value in asdict(coverage).items() if name != "parts"},
     }
     if measured is None:
@@ -130,15 +130,34 @@ def map_told(seen: Seen) -> Mapping[str, object]:
     }
 
 
-def _cited(cited: Citation, root: str, measured: ev.ContextMeasured | None) -> Mapping[str, object]:
+def _cited(seen: Seen, cited: Citation, root: str) -> Mapping[str, object]:
     """A quote, with the range of the map that it is, where that is known."""
-    told = asdict(cited)
-    # In files ranges are of bytes, and quotes stand at characters.
-    placed = measured is not None and not measured.in_bytes and cited.node == root
-    part = _part(cited.source, measured) if placed and measured is not None else None
-    if part is None or cited.offset is None:
-        return {**told, "part": None, "end": None}
-    return {**told, "part": part, "end": cited.offset + len(cited.quote)}
+    told = {name: value for name, value in asdict(cited).items() if name != "place"}
+    place = _home(seen, cited.node, root, _placed(cited, _measured(seen.past.nodes.get(cited.node))))
+    if place is None:
+        return {**told, "part": None, "start": None, "end": None}
+    part, start, end = place
+    return {**told, "part": part, "start": start, "end": end}
+
+
+def _placed(cited: Citation, measured: ev.ContextMeasured | None) -> Range | None:
+    """The range of a quote in the input of its node. In files ranges are of bytes, which the event has."""
+    if cited.place is not None or measured is None or cited.offset is None:
+        return cited.place
+    part = None if measured.in_bytes else _part(cited.source, measured)
+    return None if part is None else (part, cited.offset, cited.offset + len(cited.quote))
+
+
+def _home(seen: Seen, name: str, root: str, place: Range | None) -> Range | None:
+    """A range of a node's input as one of the root's; None where it is no range there."""
+    while place is not None and name != root:
+        started = seen.past.nodes[name].started if name in seen.past.nodes else None
+        if started is None or started.parent is None:
+            return None
+        homes = mapped((place,), started.stretches or ())
+        place = homes[0] if len(homes) == 1 else None  # else it stands at none, or at several places
+        name = started.parent
+    return place
 
 
 def _part(source: str | None, measured: ev.ContextMeasured) -> int | None:

@@ -14,13 +14,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import cast
 
 from ..past import PastCell
 from ..safe_text import one_line, safe
-from ..trace import total
-from ..types import Branch, CellRun, LedgerLine, Node, SubCall, Turn, Usage
+from ..types import Branch, CellRun, LedgerLine, Node, SubCall, Turn, Usage, known_sum
 from ..words import words
 from .followed import Seen
+from .tally import Counts, spent_by
 from .texts import Texts
 
 Json = Mapping[str, object]
@@ -60,7 +61,8 @@ def _safe(value: object) -> object:
 def figures_told(seen: Seen) -> Json:
     """What a run came to so far."""
     started, ended = seen.started, seen.ended
-    usage, cost = (ended.usage, ended.cost) if ended else total(seen.roots)
+    usage, cost = (ended.usage, ended.cost) if ended else _spent_so_far(seen)
+    calls = seen.tally.in_all()
     return {
         "id": seen.run,
         "going": seen.going,
@@ -69,11 +71,11 @@ def figures_told(seen: Seen) -> Json:
         "started": started.time if started else None,
         "last": seen.last,
         "seconds": ended.seconds if ended else None,
-        "usage": _usage(usage),
+        "usage": usage_told(usage),
         "cost": cost,
         "turns": max((turn.number for turn in seen.root.turns), default=0) if seen.root else 0,
-        "sub_calls": sum(not call.refused for call in seen.calls.values()),
-        "failed_calls": sum(call.error is not None and not call.refused for call in seen.calls.values()),
+        "sub_calls": calls.calls,
+        "failed_calls": calls.failed,
     }
 
 
@@ -84,7 +86,7 @@ def run_told(seen: Seen, texts: Texts) -> Json:
         **figures_told(seen),
         "seq": seen.seq,
         "dropped": seen.dropped,
-        "ledger": [_line(line) for line in (ended.ledger if ended else ledger_so_far(seen))],
+        "ledger": [_line(line) for line in (ended.ledger if ended else seen.tally.ledger())],
         "nodes": [_node(seen, node) for node in seen.nodes.values()],
         "branches": [_branch(branch, texts) for branch in seen.branches],
         "refused": list(_refusals(seen)),
@@ -104,33 +106,21 @@ def run_told(seen: Seen, texts: Texts) -> Json:
             "answer": texts.of("answer") if ended.answer is not None else None,
             "draft": ended.draft,
             "notes": ended.notes,
-            "reused": _usage(ended.reused),
+            "reused": usage_told(ended.reused),
             "reused_cost": ended.reused_cost,
         }
     return told
 
 
-def ledger_so_far(seen: Seen) -> Sequence[LedgerLine]:
-    """What was paid for by role and model, of a run that has not ended."""
-    lines: dict[tuple[str, str], LedgerLine] = {}
-
-    def add(line: LedgerLine) -> None:
-        before = lines.get((line.role, line.model))
-        lines[line.role, line.model] = line if before is None else before + line
-
-    for node in seen.nodes.values():
-        for turn in node.turns:
-            if turn.usage.calls:
-                add(LedgerLine("root", turn.model, turn.usage, turn.cost))
-        for call in node.calls():
-            if call.usage.calls and call.cached:
-                add(LedgerLine(call.role, call.model, Usage(), 0.0, call.usage, call.cost))
-            elif call.usage.calls:
-                add(LedgerLine(call.role, call.model, call.usage, call.cost))
-    return tuple(lines.values())
+def _spent_so_far(seen: Seen) -> tuple[Usage, float | None]:
+    usage, cost = Usage(), cast("float | None", 0.0)
+    for node in seen.roots:
+        more, price = spent_by(seen.tally, node)
+        usage, cost = usage + more, known_sum(cost, price)
+    return usage, cost
 
 
-def _usage(usage: Usage) -> Json:
+def usage_told(usage: Usage) -> Json:
     return {
         "calls": usage.calls,
         "read": usage.input_tokens,
@@ -145,7 +135,7 @@ def _line(line: LedgerLine) -> Json:
     return {
         "role": line.role,
         "model": line.model,
-        "usage": _usage(line.usage),
+        "usage": usage_told(line.usage),
         "cost": line.cost,
         "reused": line.reused.calls,
         "reused_cost": line.reused_cost,
@@ -170,14 +160,15 @@ def _refusals(seen: Seen) -> Iterator[Json]:
         for cell in past.cells.values():
             for refused in cell.refused:
                 yield {"what": "answer", "node": node, "turn": refused.turn, "why": refused.reason}
-    for call in seen.calls.values():
-        if call.error is not None and call.error.kind == "budget":
-            place = {"node": call.node, "turn": call.turn, "call": call.id}
-            yield {"what": "sub-call", **place, "why": call.error.message}
+    for number in sorted(seen.tally.blocked):
+        call = seen.calls[number]
+        assert call.error is not None  # it failed for a limit
+        place = {"node": call.node, "turn": call.turn, "call": call.id}
+        yield {"what": "sub-call", **place, "why": call.error.message}
 
 
 def _node(seen: Seen, node: Node) -> Json:
-    usage, cost = node.spent()
+    usage, cost = spent_by(seen.tally, node)
     asked = Counter(child.cell for child in node.children)
     parent = seen.nodes.get(node.parent) if node.parent else None
     return {
@@ -191,9 +182,9 @@ def _node(seen: Seen, node: Node) -> Json:
         "reason": node.reason,
         "started": node.started,
         "ended": node.ended,
-        "usage": _usage(usage),
+        "usage": usage_told(usage),
         "cost": cost,
-        "turns": [_short_turn(turn, asked) for turn in node.turns],
+        "turns": [_short_turn(turn, asked, seen.tally.of_turn(node.id, turn.number)) for turn in node.turns],
     }
 
 
@@ -211,23 +202,22 @@ def _asked(turn: Turn, child: Node) -> bool:
     return any(cell.number == child.cell for cell in turn.cells)
 
 
-def _short_turn(turn: Turn, asked: Mapping[int, int]) -> Json:
-    calls = [call for cell in turn.cells for call in cell.sub_calls]
-    refused = sum(call.refused for call in calls)
+def _short_turn(turn: Turn, asked: Mapping[int, int], calls: Counts) -> Json:
     return {
         "number": turn.number,
         "started": turn.started,
         "ended": turn.ended,
         "seconds": turn.seconds,
+        "waited": turn.waited,
         # A first look, and a turn of a session, are code that no model wrote.
         "replied": turn.text is not None or bool(turn.cells) or turn.number == 0,
         "cost": turn.cost if turn.usage.calls else None,
-        "usage": _usage(turn.usage),
+        "usage": usage_told(turn.usage),
         "lines": sum(len(cell.code.strip().splitlines()) for cell in turn.cells),
-        "calls": len(calls) - refused,
-        "failed": sum(call.error is not None for call in calls) - refused,
-        "refused": refused,
-        "waiting": sum(call.ended is None for call in calls),
+        "calls": calls.calls,
+        "failed": calls.failed,
+        "refused": calls.refused,
+        "waiting": calls.waiting,
         "cells": [
             [cell.number, cell.started, cell.ended, cell.outcome, cell.error.type if cell.error else None]
             for cell in turn.cells
@@ -249,9 +239,10 @@ def turn_told(seen: Seen, texts: Texts, node: Node, turn: Turn) -> Json:
         "thinking": texts.of(f"{place}/thinking") if turn.thinking.strip() else None,
         "finish": turn.finish,
         "model": turn.model,
-        "usage": _usage(turn.usage),
+        "usage": usage_told(turn.usage),
         "cost": turn.cost if turn.usage.calls else None,
         "seconds": turn.seconds,
+        "waited": turn.waited,
         "retries": turn.retries,
         "shared": (reply := past.replies.get(turn.number)) is not None and reply.shared,
         "started": turn.started,
@@ -303,7 +294,7 @@ def _cell(seen: Seen, texts: Texts, node: Node, cell: CellRun, past: PastCell) -
 def calls_told(seen: Seen, since: int, most: int = PAGE) -> Json:
     """The sub-calls that something happened to after an event, as rows; where there are more, the next ask
     begins at ``seq``."""
-    after = [pair for pair in seen.changes if pair[0] > since]
+    after = seen.changed_since(since)
     told = after[:most]
     return {
         "seq": told[-1][0] if len(told) < len(after) else max(seen.seq, since),
@@ -338,7 +329,7 @@ def call_told(texts: Texts, call: SubCall) -> Json:
         "reply": texts.of(f"call/{call.id}/reply") if call.reply is not None else None,
         "error": asdict(call.error) if call.error is not None else None,  # it is falsy
         "finish": call.finish,
-        "usage": _usage(call.usage),
+        "usage": usage_told(call.usage),
         "images": call.images,
         "role": call.role,
     }

@@ -42,15 +42,10 @@ function figures(told) {
     el("td", null, of(two)),
   );
   const took = (/** @type {Told} */ run) => duration(run.seconds ?? (run.going ? now() : run.last) - run.started);
-  const same = [
-    told.same_question ? "the same question" : "not the same question",
-    told.same_input === null ? "whether the input is the same is not known" : told.same_input ? "the same input" : "not the same input",
-    told.same_answer ? "the same answer" : "not the same answer",
-  ];
   return el(
     "div",
     { class: "part" },
-    el("p", null, same.join(", "), "."),
+    el("p", null, told.same, "."),
     el("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": "Figures of both runs" }, el(
       "table",
       { class: "beside" },

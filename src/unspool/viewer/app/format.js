@@ -62,6 +62,13 @@ export function took(from, to) {
   return from === null || to === null ? "" : duration(Math.max(0, to - from));
 }
 
+const TOLD_WAIT = 0.1; // seconds
+
+/** How long a turn waited for the sandbox, where that is worth a word. @param {{ waited: number }} turn */
+export function sandboxStart(turn) {
+  return turn.waited >= TOLD_WAIT ? `${duration(turn.waited)} until the sandbox had started` : "";
+}
+
 export const now = () => Date.now() / 1000;
 
 /** @param {number} number */

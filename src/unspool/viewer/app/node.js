@@ -1,7 +1,7 @@
 // A node: what it was asked, how it stands, what it took, its turns.
 
 import { el, fill, keyed } from "./el.js";
-import { count, money, now, tokens, took, turnName } from "./format.js";
+import { count, money, now, sandboxStart, tokens, took, turnName } from "./format.js";
 import { longText } from "./longtext.js";
 import { dot, mark } from "./marks.js";
 import { toNode, toTurn } from "./route.js";
@@ -124,6 +124,7 @@ export function turnTold(turn) {
     turn.children ? count(turn.children, "child", "children") : "",
     turn.cells.some((/** @type {any[]} */ cell) => cell[3] === "submitted") ? "submitted" : "",
     ...errors,
+    sandboxStart(turn),
   ];
   return told.filter(Boolean).join(", ");
 }

@@ -189,7 +189,7 @@ export function quotes(run, citations) {
 
 /** @param {Run} run @param {Told} each */
 function citationPlace(run, each) {
-  return each.part === null ? null : toRange(run.id, each.part, each.offset, each.end);
+  return each.part === null ? null : toRange(run.id, each.part, each.start, each.end);
 }
 
 /** @param {Run} run @param {Told} told */

@@ -118,7 +118,7 @@ export function treeBox(run) {
       el(
         "span",
         { class: "number time" },
-        turn.started === null || turn.ended === null ? "" : duration(turn.ended - turn.started),
+        turn.started === null || turn.ended === null ? "" : duration(Math.max(0, turn.ended - turn.started - turn.waited)),
       ),
     ];
   }

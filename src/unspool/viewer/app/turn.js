@@ -2,7 +2,7 @@
 
 import { callRows } from "./callrows.js";
 import { el, fill, keyed } from "./el.js";
-import { count, duration, grouped, money, tokens, turnName } from "./format.js";
+import { count, duration, grouped, money, sandboxStart, tokens, turnName } from "./format.js";
 import { longText } from "./longtext.js";
 import { dot, outcome } from "./marks.js";
 import { nodeBrief } from "./node.js";
@@ -48,6 +48,7 @@ function sections(run, turn, replied) {
     tokens(turn.usage),
     turn.usage.calls ? money(turn.cost) : "",
     turn.seconds !== null ? `reply in ${duration(turn.seconds)}` : "",
+    sandboxStart(turn),
     turn.retries ? `sent ${turn.retries + 1} times` : "",
     turn.shared ? "reply shared with the first branch" : "",
     turn.finish && !["stop", "tool"].includes(turn.finish) ? `the reply ended early: ${turn.finish}` : "",
