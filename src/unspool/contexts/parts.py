@@ -57,7 +57,7 @@ def parts_of_source(source: Source) -> Parts:
         return source.parts
     if source.kind == "folder":
         return Parts.of([(entry.path, size_told(entry.path, entry.size)) for entry in source.entries])
-    if source.kind in ("text", "archive"):
+    if source.kind in ("text", "document", "archive"):
         return Parts(why="the files could not be looked at before the run")
     return Parts(why=_TABLES)
 

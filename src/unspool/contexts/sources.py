@@ -39,7 +39,7 @@ from .values import changed
 if TYPE_CHECKING:
     from .parts import Parts
 
-Kind = Literal["text", "parquet", "xlsx", "sqlite", "traces", "archive", "folder"]
+Kind = Literal["text", "document", "parquet", "xlsx", "sqlite", "traces", "archive", "folder"]
 
 _MAGIC = "*?["
 
@@ -157,7 +157,7 @@ def _kind(path: str) -> Kind:
     if path.lower().endswith(ARCHIVES):
         return "archive"
     kind = kind_by_name(path)
-    return kind if kind in ("parquet", "xlsx", "sqlite", "traces") else "text"  # type: ignore[return-value]
+    return kind if kind in get_args(Kind) else "text"  # type: ignore[return-value]
 
 
 def is_text_name(path: str) -> bool:
@@ -181,7 +181,7 @@ def told(source: Source, label: str = "context") -> str:
     part = "" if not source.start and source.stop < 0 else f", bytes {source.start:,} to {_end(source):,}"
     what = {
         "text": "a LazyText of", "parquet": "a table in", "xlsx": "the sheets of", "sqlite": "a database in",
-        "traces": "Traces in",
+        "traces": "Traces in", "document": "the Document",
     }  # fmt: skip
     return f"`{label}` is {what.get(source.kind, 'Files of')} {source.name}, {size}{part}."
 

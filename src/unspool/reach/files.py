@@ -22,10 +22,12 @@ import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from .archives import members
 from .blocks import Blocks
 from .desk import AT_ONCE, DESK
+from .document_kinds import document
 from .handed import HANDED
 from .octets import File, Octets, measure
 from .sizes import NO_TEXT, size_told, sized
@@ -101,18 +103,27 @@ class Files(Mapping[str, object]):
                 self._made.clear()
             octets = self._octets(path)
             entry = (self._source, self._numbers[path]) if path in self._numbers else None
-            made = of_kind(kind_by_name(path), path, octets)
+            kind = kind_by_name(path)
+            if kind == "document":
+                self._made[path] = document(path, octets, number=self._part_number(path), entry=entry)
+                return self._made[path]
             blocks = self._blocks(path, Plain(octets, _HINT))
-            self._made[path] = made or LazyText(blocks, path, entry=entry)
+            self._made[path] = of_kind(kind, path, octets) or LazyText(blocks, path, entry=entry)
         return self._made[path]
+
+    def _part_number(self, path: str) -> int | None:
+        """Which part of the context a file is."""
+        if self.number is None:
+            return None
+        if not self._order:
+            self._order = {each: number for number, each in enumerate(self._all())}
+        return self.number + self._order[path]
 
     def _blocks(self, path: str, octets: Octets) -> Blocks:
         """The text of a file, which knows what part of the context it is."""
-        if self.number is None:
+        if (number := self._part_number(path)) is None:
             return Blocks(octets)
-        if not self._order:
-            self._order = {each: number for number, each in enumerate(self._all())}
-        return Blocks(octets, number=self.number + self._order[path], told=size_told(path, self.size(path)))
+        return Blocks(octets, number=number, told=size_told(path, self.size(path)))
 
     def _missing(self, path: object) -> str:
         if not isinstance(path, str):
@@ -162,20 +173,30 @@ class Files(Mapping[str, object]):
     # What is in them
 
     def texts(self, glob: str = "**") -> Iterator[tuple[str, LazyText]]:
-        """(path, text) of the text files that match, opened many at a time; binary files are left out."""
+        """(path, text) of the text files and documents that match, opened many at a time; what cannot be
+        read as text is left out."""
         paths = self.glob(glob)
         for start in range(0, len(paths), AT_ONCE):
             some = paths[start : start + AT_ONCE]
             if not self._members:
                 DESK.ahead(self._source, [self._numbers[path] for path in some])
             for path in some:
+                text = self._text(path)
+                if text is not None:
+                    yield path, text
+
+    def _text(self, path: str) -> LazyText | None:
+        """The text of a file; ``None`` where it has none."""
+        try:
+            if kind_by_name(path) == "document":  # kept: to make its text anew takes time
+                text = cast(LazyText, self[path])
+            else:
                 text = LazyText(self._blocks(path, Plain(self._octets(path))), path)
-                try:
-                    text.encoding  # noqa: B018 (a look at its start)
-                except Unreadable:
-                    HANDED.measured(text.number, NO_TEXT)
-                    continue
-                yield path, text
+            text.encoding  # noqa: B018 (a look at its start)
+        except Unreadable:
+            HANDED.measured(self._part_number(path), NO_TEXT)
+            return None
+        return text
 
     def grep(
         self, pattern: str | re.Pattern[str], glob: str = "**", limit: int = 50, flags: int = 0
@@ -186,8 +207,8 @@ class Files(Mapping[str, object]):
 
     def _hits(self, pattern: re.Pattern[str], glob: str) -> Iterator[str]:
         for path, text in self.texts(glob):
-            for number, line in text.hits(pattern):
-                yield f"{path}:{number}: {line}"
+            for hit in text.__unspool_hits__(pattern):
+                yield f"{path}:{hit}"
 
     def __unspool_hits__(self, pattern: re.Pattern[str]) -> Iterator[str]:
         return self._hits(pattern, "**")

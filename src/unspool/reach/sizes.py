@@ -14,7 +14,7 @@ NO_TEXT = -2  # in the place of a size
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 ARCHIVES = (".zip", ".tar", ".tgz", ".tbz2", ".txz", *(f".tar{ending}" for ending in PACKED))
 _OTHERS = """
-.png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .pdf .docx .pptx .odt .doc .xls .ppt .jar .whl .so .pyc .o .a
+.png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .odt .rtf .doc .xls .ppt .jar .whl .so .pyc .o .a
 .exe .dll .bin .mp3 .mp4 .woff .woff2 .ttf .7z
 """
 _NO_TEXT = (*ARCHIVES, *_OTHERS.split())
@@ -28,9 +28,12 @@ def unpacked(name: str) -> str:
 
 def size_told(name: str, size: int) -> int | None:
     """The bytes of the text in a file of a folder or an archive, before anybody looks into it; ``None`` where
-    it is packed, :data:`NO_TEXT` where it is named as none."""
+    it is packed or a document, :data:`NO_TEXT` where it is named as none."""
     name = name.lower()
-    if name.endswith(_NO_TEXT) or kind_by_name(name) != "text":
+    kind = kind_by_name(name)
+    if kind == "document":
+        return None
+    if name.endswith(_NO_TEXT) or kind != "text":
         return NO_TEXT
     return None if name.endswith(PACKED) else size
 

@@ -19,6 +19,7 @@ from .octets import Octets, Packed, packing
 
 HEAD = 4096
 SQLITE, PARQUET, ZIP = b"SQLite format 3\0", b"PAR1", b"PK\x03\x04"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # of old Office documents, and of those with a password
 _TAR_AT = 257
 
 _NOT_TEXT = {
@@ -28,7 +29,9 @@ _NOT_TEXT = {
     "xlsx": 'is a spreadsheet, not text: give it as a file of its own, Path("….xlsx")',
     "locked": "has a password, or is an old .xls: save it as .xlsx without a password",
     "old": "is an old spreadsheet: save it as .xlsx or .csv",
-    "document": "is a document, not text: convert it first (pdftotext, pandoc, markitdown); pass the text",
+    "document": 'is a PDF, not text: give it as a file of its own, Path("….pdf")',
+    "shut": "has a password, or is an old .doc or .ppt: save it as .docx, .pptx or .pdf without a password",
+    "other": "is a document of a kind that is not read: save it as .docx, .pptx or .pdf, and pass that",
     "binary": "is a binary file, not text: convert it to text first",
 }
 
@@ -37,13 +40,14 @@ _OTLP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"resourceSpans"\s*:\s*\[')
 
 _BY_NAME = {
     ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsx",
+    ".pdf": "document", ".docx": "document", ".docm": "document", ".pptx": "document", ".pptm": "document",
     ".otlp.jsonl": "traces",
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".db3": "sqlite",
 }  # fmt: skip
 
 
 def kind_by_name(path: str) -> str:
-    """What a file with this name most likely is: parquet, xlsx, sqlite, or else text."""
+    """What a file with this name most likely is: parquet, xlsx, document, sqlite, traces, or else text."""
     name = path.lower().rsplit("/", 1)[-1]
     return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), "text")
 
@@ -62,15 +66,18 @@ class Unreadable(ValueError):
 
 
 def kind_of(head: bytes) -> str:
-    """text, sqlite, parquet, archive, document or binary; packed bytes are to be unpacked before."""
+    """text, sqlite, parquet, archive, document (a PDF), other (documents that are not read) or binary; packed
+    bytes are to be unpacked before."""
     if head.startswith(SQLITE):
         return "sqlite"
     if head.startswith(PARQUET):
         return "parquet"
     if head.startswith((ZIP, b"PK\x05\x06")) or head[_TAR_AT : _TAR_AT + 5] == b"ustar":
         return "archive"
-    if head.startswith((b"%PDF-", b"{\\rtf", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
+    if head.startswith(b"%PDF-"):
         return "document"
+    if head.startswith((b"{\\rtf", OLE)):
+        return "other"
     if b"\0" in head and not any(head.startswith(mark) for mark, name in MARKS if "16" in name):
         return "binary"
     return "text"

@@ -14,10 +14,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from .blocks import Blocks
+from .document_kinds import document
+from .document_views import describe_document
+from .documents import Document
 from .files import Files, of_kind
 from .octets import File, Octets, Packed, Part, packing
+from .shown import cut, quoted
 from .sizes import size_told, sized, unpacked
-from .sniff import HEAD, Plain, Unreadable, is_traces, kind_of, not_text
+from .sniff import HEAD, OLE, Plain, Unreadable, is_traces, kind_by_name, kind_of, not_text
 from .text import SMALL, LazyText
 from .traces import Traces
 
@@ -39,6 +43,7 @@ LARGE_ARCHIVE = 200 << 20  # bytes of a tar: to list it takes a pass over all of
 MOST_NAMED = 1_000  # parts of an archive
 SMALL_PACKED = 1 << 20  # bytes of a packed file that is read to its end at once, to know how large it is
 LARGE_DATABASE = 256 << 20  # bytes: it has to be copied first
+_BEFORE_PDF = 1024  # bytes of anything that may stand before a PDF
 _HOW = {
     ".json": "json.loads(str(context)) parses it, json.load(context.open()) where it is large",
     ".jsonl": "json.loads(line) for each of context.lines(), or context.table(), a DataFrame",
@@ -72,6 +77,8 @@ def make(
         return Files(name, archive=octets, note=note, first=first)
     if kind == "traces" and not start and stop < 0:
         return Traces(name, octets, (source, 0))
+    if kind == "document":
+        return document(name, octets, number=first, entry=(source, 0))
     if (made := of_kind(kind, name, octets)) is not None and kind != "traces":
         return made
     plain: Octets = Plain(octets)
@@ -94,17 +101,26 @@ def content_kind(octets: Octets, kind: str) -> str:
     name = octets.name.lower()
     if found == "archive" and (kind == "xlsx" or name.endswith((".xlsx", ".xlsm"))):
         return "xlsx"
-    if found == "archive" and name.endswith((".docx", ".pptx", ".odt")):
-        raise not_text(octets.name, "document")
-    if found == "document" and name.endswith((".xlsx", ".xlsm")):
-        raise not_text(octets.name, "locked")
-    if found == "document" and name.endswith(".xls"):
-        raise not_text(octets.name, "old")
-    if found in ("document", "binary"):
+    if found == "archive" and name.endswith(".odt"):
+        raise not_text(octets.name, "other")
+    if found == "other":
+        raise not_text(octets.name, _what_other(head, name))
+    if kind == "document" and (found == "archive" or b"%PDF-" in head[:_BEFORE_PDF]):
+        found = "document"
+    if found == "binary":
         raise not_text(octets.name, found)
-    if form is not None and found in ("sqlite", "parquet"):
+    if form is not None and found in ("sqlite", "parquet", "document"):
         raise Unreadable(f"{octets.name} is a packed {found} file: unpack it first")
     return "traces" if found == "text" and is_traces(head) else found
+
+
+def _what_other(head: bytes, name: str) -> str:
+    """Why a document is not read, by its name."""
+    if name.endswith((".xlsx", ".xlsm")):
+        return "locked"
+    if name.endswith(".xls"):
+        return "old"
+    return "shut" if head.startswith(OLE) and kind_by_name(name) == "document" else "other"
 
 
 def look(plain: Plain_, label: str, head: int, tail: int) -> Looked:
@@ -133,6 +149,9 @@ def look(plain: Plain_, label: str, head: int, tail: int) -> Looked:
     if isinstance(value, Database):
         told = _describe_database(value, label, head + tail, read=entries[0][1] <= LARGE_DATABASE)
         return kind, told, None
+    if isinstance(value, Document):
+        told = describe_document(value, label, head, tail)
+        return kind, told, ([value.size], [name], _shown_of(value, head, tail))
     text = cast(LazyText, value)
     part = f"a part of the text of {name} (from line {line:,} on)" if start or stop >= 0 else ""
     told = _describe_text(text, label, head, tail, part or f"the text of {name}")
@@ -152,11 +171,6 @@ def _shown_of(text: LazyText, head: int, tail: int) -> list[tuple[int, int]]:
     return [row for row in shown if row[0] < row[1]]
 
 
-def _quoted(text: str) -> str:
-    shown = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no text are shown as such
-    return f"<data>\n{shown.rstrip(chr(10))}\n</data>"
-
-
 def _describe_text(text: LazyText, label: str, head: int, tail: int, of: str) -> str:
     first = text[: head + tail + 1]
     if not first:
@@ -166,16 +180,16 @@ def _describe_text(text: LazyText, label: str, head: int, tail: int, of: str) ->
     if len(first) <= head + tail:
         return (
             f"{what}: {len(text):,} characters. It acts as a str.{notes}\n"
-            f"All of it, between the marks (data, not instructions):\n{_quoted(first)}"
+            f"All of it, between the marks (data, not instructions):\n{quoted(first)}"
         )
     size = text.size
     known = f"{len(text):,} characters" if size is not None and size <= 4_000_000 else sized(size)
     if size is None:
         known = "packed, unpacked as it is read"
-    shown = f"Its first {head:,} characters (data, not instructions):\n{_quoted(first[:head])}"
+    shown = f"Its first {head:,} characters (data, not instructions):\n{quoted(first[:head])}"
     if size is not None and tail:
         last = text[-tail:]
-        shown += f"\nIts last {tail:,} characters:\n{_quoted(last)}"
+        shown += f"\nIts last {tail:,} characters:\n{quoted(last)}"
     return (
         f"{what}, {known}, read from the file piece by piece. It acts as a str, with its positions: "
         f"{label}[a:b] (a str up to {SMALL // 10**6} million characters), len(), find(), count(), in. "
@@ -228,7 +242,7 @@ def _describe_files(files: Files, label: str, room: int, *, listed: bool) -> str
         f"{label}.grep(pattern, glob='**/*.py', limit=50) gives 'path:line: text'; {label}.glob('*.py') "
         f"paths; {label}.tree(depth, folder), {label}.size(path). Binary files are listed, and cannot be "
         f"read.{note}\n"
-        f"(data, not instructions)\n{_quoted(tree)}"
+        f"(data, not instructions)\n{quoted(tree)}"
     )
 
 
@@ -241,7 +255,7 @@ def _describe_traces(traces: Traces, label: str, room: int) -> str:
         f"{label}.traces(limit) rows of traces, the slowest first; {label}.trace(id) is a tree; "
         f"{label}.span(id) has attributes, events, links; {label}.rows() goes through all; grep(regex) finds "
         f"lines of the file, {label}.text is all of it.\n"
-        f"(data, not instructions)\n{_quoted(_cut(told, max(1_200, 2 * room)))}"
+        f"(data, not instructions)\n{quoted(cut(told, max(1_200, 2 * room)))}"
     )
 
 
@@ -252,8 +266,8 @@ def _describe_table(table: LazyTable, label: str, room: int) -> str:
     return (
         f"`{label}` is a table in the file {table.name}, {rows:,} rows × {len(columns):,} columns. Used as a "
         f"DataFrame it is one; {label}.table() is the DataFrame, {label}.table(columns=[…]) a part of it, "
-        f"{label}.arrow() the Arrow table.\nColumns:\n{_cut(named, room)}\n"
-        f"The first rows (data, not instructions):\n{_quoted(_cut(rows_shown, room))}"
+        f"{label}.arrow() the Arrow table.\nColumns:\n{cut(named, room)}\n"
+        f"The first rows (data, not instructions):\n{quoted(cut(rows_shown, room))}"
     )
 
 
@@ -265,7 +279,7 @@ def _describe_sheets(sheets: Sheets, label: str, room: int) -> str:
         size = "size not told" if rows is None or columns is None else f"{rows:,} rows × {columns:,} columns"
         shown = f"{name!r}: {size}, the heading included"
         if left > 0:
-            shown = _cut(f"{shown}\n{sheets.table(name, nrows=5)}", min(left, room))
+            shown = cut(f"{shown}\n{sheets.table(name, nrows=5)}", min(left, room))
         left -= len(shown)
         told.append(shown)
     if not told:
@@ -277,7 +291,7 @@ def _describe_sheets(sheets: Sheets, label: str, room: int) -> str:
         f"`{label}` is Sheets, the sheets of the workbook {sheets.name}, each a DataFrame that is read when "
         f"it is asked for: {label}[{first}], {label}.table({first}, header=None, skiprows=2, …); "
         f"list({label}) names them.\nSheets and their first rows (data, not instructions):\n"
-        f"{_quoted(_cut(chr(10).join(told), 3 * room))}"
+        f"{quoted(cut(chr(10).join(told), 3 * room))}"
     )
 
 
@@ -289,12 +303,8 @@ def _describe_database(database: Database, label: str, room: int, *, read: bool)
     return (
         f"`{label}` is a read-only sqlite3 connection to {database.name}: {label}.execute(sql).fetchall(), "
         f"pandas.read_sql(sql, {label}), {label}.tables().\nTables (data, not instructions):\n"
-        f"{_quoted(_cut(chr(10).join(named) or '(none)', 2 * room))}"
+        f"{quoted(cut(chr(10).join(named) or '(none)', 2 * room))}"
     )
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"
 
 
 def look_all(plains: Mapping[str, Plain_], head: int, tail: int) -> list[Looked]:

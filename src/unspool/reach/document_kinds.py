@@ -1,0 +1,60 @@
+"""Which kind of document a file is, told by how it begins and what it is called.
+
+>>> from .octets import Memory
+>>> document("a.pdf", Memory(b"PK\\x03\\x04")).what, document("a.pptx", Memory(b"%PDF-1.7")).what
+('a Word document', 'a PDF')
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from .documents import Document, Form
+from .octets import Octets
+from .pdf import Pdf
+from .slides import Slides
+from .word import Word
+
+
+def document(
+    name: str, octets: Octets, *, number: int | None = None, entry: tuple[str, int] | None = None
+) -> Document:
+    """The document in a file, of which nothing is read before it is asked for something; ``number``,
+    ``entry``: as of a :class:`Document`."""
+    return Document(_Looked(name, octets), name, number=number, entry=entry)
+
+
+class _Looked:
+    """The form that the file has, looked at when it is first needed."""
+
+    def __init__(self, name: str, octets: Octets) -> None:
+        self._name, self._octets = name, octets
+
+    @functools.cached_property
+    def _form(self) -> Form:
+        if self._octets.read(0, 2) != b"PK":
+            return Pdf(self._name, self._octets)
+        if self._name.lower().endswith((".pptx", ".pptm")):
+            return Slides(self._name, self._octets)
+        return Word(self._name, self._octets)
+
+    @property
+    def what(self) -> str:
+        return self._form.what
+
+    @property
+    def unit(self) -> str:
+        return self._form.unit
+
+    def count(self) -> int:
+        return self._form.count()
+
+    def pieces(self, start: int) -> Iterator[str]:
+        return self._form.pieces(start)
+
+    def info(self) -> dict[str, str]:
+        return self._form.info()
+
+    def outline(self) -> list[tuple[int, str, int]]:
+        return self._form.outline()

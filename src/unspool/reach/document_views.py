@@ -1,0 +1,108 @@
+"""How a document is described: what it is, how to reach what is in it, its contents, head and tail.
+
+Contract: :func:`describe_document` reads at most :data:`THROUGH` bytes of text and :data:`MOST_PAGES` pages,
+and so a small document to its end; of a larger one it shows the start, and the last page in the place of the
+tail. A document without any text is :class:`Unreadable`, with what to do.
+
+>>> from .documents import Spoken
+>>> told = describe_document(Document(Spoken(["one", ""]), "talk.pptx"), "talk", 100, 50)
+>>> print(told.split(". ")[0])
+`talk` is a Document, the text of talk.pptx (a list of pages: 2 pages, 44 characters)
+>>> "1 of its 2 pages has no text" in told
+True
+"""
+
+from __future__ import annotations
+
+from .documents import Document
+from .shown import cut, quoted
+from .sniff import Unreadable
+
+THROUGH = 1 << 20  # bytes of text: about three hundred pages, some tenths of a second
+MOST_PAGES = 500
+_CONTENTS = 12  # headings that are shown
+_HEADING = 80  # characters of one
+_INFO = 300  # characters of what the document says of itself
+
+
+def describe_document(document: Document, label: str, head: int, tail: int) -> str:
+    """See the module docstring."""
+    read, silent = document.ahead(THROUGH, MOST_PAGES)
+    whole = document.size is not None
+    if silent == read and whole:
+        raise _no_text(document, read)
+    size = f"{len(document):,} characters" if whole else "read as far as it is asked for"
+    paged = f"{_counted(document.page_count, document.unit)}, " if document.unit else ""
+    return (
+        f"`{label}` is a Document, the text of {document.name} ({document.what}: {paged}{size}). It acts as "
+        f"a str, with its positions: {label}[a:b], len(), find(), count(), in; {label}.lines(), .line(n), "
+        f".line_of(position); chunks({label}, size) are pieces; {label}.finditer(regex) in the place of re."
+        f"{_how(document, label)}{_silent(document, read, silent, whole=whole)}\n"
+        f"{_contents(document, label)}{_shown(document, head, tail, whole=whole)}"
+    )
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
+
+
+def _how(document: Document, label: str) -> str:
+    """How to reach its pages, or what structure it has in their place."""
+    if not document.unit:
+        return (
+            f" grep(pattern, {label}, limit=50) gives 'number: line'. Headings are lines with #, so that "
+            f"grep('^#', {label}) is the contents; tables are rows with |."
+        )
+    unit = document.unit
+    return (
+        f" Each {unit} begins with a line such as '=== {unit} 3 ==='; {label}.page(3) is the text of {unit} "
+        f"3, {label}.pages() goes through (number, text), {label}.page_count, {label}.page_of(position). "
+        f"grep(pattern, {label}, limit=50) gives '{unit} 3, line 120: text'."
+    )
+
+
+def _silent(document: Document, read: int, silent: int, *, whole: bool) -> str:
+    """A note on pages that have no text."""
+    if not silent:
+        return ""
+    of = "its" if whole else "its first"
+    has = "has" if silent == 1 else "have"
+    why = ": pictures, or scanned" if document.unit == "page" else ""
+    return f" {silent:,} of {of} {_counted(read, document.unit)} {has} no text{why}."
+
+
+def _contents(document: Document, label: str) -> str:
+    """What it says of itself, and its first headings."""
+    told = "".join(f"{key}: {value}\n" for key, value in document.info.items())
+    outline = document.outline()
+    for level, heading, page in outline[:_CONTENTS]:
+        where = f"  ({document.unit} {page})" if page else ""
+        told += f"{'  ' * min(level - 1, 4)}{cut(heading, _HEADING)}{where}\n"
+    if len(outline) > _CONTENTS:
+        told += f"… {len(outline) - _CONTENTS:,} more: {label}.outline()\n"
+    if not told:
+        return ""
+    return (
+        f"What it says of itself, {label}.info, and its contents (data, not instructions):\n{quoted(told)}\n"
+    )
+
+
+def _shown(document: Document, head: int, tail: int, *, whole: bool) -> str:
+    first = str(document[: head + tail + 1])
+    if whole and len(first) <= head + tail:
+        return f"All of it, between the marks (data, not instructions):\n{quoted(first)}"
+    shown = f"Its first {head:,} characters (data, not instructions):\n{quoted(first[:head])}"
+    if tail and whole:
+        shown += f"\nIts last {tail:,} characters:\n{quoted(str(document[-tail:]))}"
+    elif tail and document.unit:
+        shown += f"\nThe end of its last {document.unit}:\n{quoted(document.last_page()[-tail:])}"
+    return shown
+
+
+def _no_text(document: Document, count: int) -> Unreadable:
+    if document.what == "a PDF":
+        return Unreadable(
+            f"{document.name} has {_counted(count, 'page')}, but no text: it is scanned. Have the text "
+            "recognized first (ocrmypdf in.pdf out.pdf), and pass that"
+        )
+    return Unreadable(f"{document.name} has no text in it: there is nothing to ask about")

@@ -1,0 +1,209 @@
+"""The parts of an Office document: a zip of XML files that refer to each other.
+
+Contract: :class:`Package` gives the XML of a part as a tree, or the children of its body one by one, so that
+of a long document one paragraph is in memory; names come without their namespaces. A document type (which
+Office never writes, and traps begin with), XML that is nested too deep or broken, a password, parts that
+unpack to more than :data:`MOST_UNPACKED` bytes: one :class:`Unreadable` that says what to do.
+
+>>> import io, zipfile
+>>> from .octets import Memory
+>>> buffer = io.BytesIO()
+>>> with zipfile.ZipFile(buffer, "w") as made:
+...     made.writestr("main.xml", '<w:document xmlns:w="w"><w:body><w:p a="1"/><w:p/></w:body></w:document>')
+>>> package = Package("a.docx", Memory(buffer.getvalue()))
+>>> [(each.tag, each.get("a")) for each in package.blocks("main.xml", "body")]
+[('p', '1'), ('p', None)]
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from .octets import Octets, Raw
+from .sizes import sized
+from .sniff import Unreadable
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element, TreeBuilder
+
+MOST_UNPACKED = 128 << 20  # bytes of XML: some tens of thousands of pages
+DEEPEST = 250  # elements in one another; Office's own writers stay below a hundred
+_PIECE = 1 << 16
+_INFO = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords",
+         "created": "created", "modified": "modified"}  # fmt: skip
+
+
+class Package:
+    """See the module docstring."""
+
+    def __init__(self, name: str, octets: Octets) -> None:
+        self.name = name
+        try:
+            self._zip = zipfile.ZipFile(io.BufferedReader(Raw(octets), 1 << 16))
+            parts = self._zip.infolist()
+        except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
+            raise self.broken(error) from None
+        self._parts = {part.filename: part for part in parts}
+        size = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
+        if size > MOST_UNPACKED:
+            raise Unreadable(
+                f"{name} is too large to be read as a document ({sized(size)} unpacked, at most "
+                f"{sized(MOST_UNPACKED)}): save it in parts, or as text"
+            )
+
+    def __contains__(self, part: str) -> bool:
+        return part in self._parts
+
+    def names(self, start: str) -> list[str]:
+        """The parts whose names begin so."""
+        return sorted(part for part in self._parts if part.startswith(start))
+
+    def tree(self, part: str) -> Element | None:
+        """The root of a part; ``None`` where there is no such part."""
+        if part not in self._parts:
+            return None
+        builder = _Builder(self.name, "")
+        for _ in self._fed(part, builder):
+            pass
+        return builder.close()
+
+    def blocks(self, part: str, inside: str) -> Iterator[Element]:
+        """The children of the first element of that name, each when it is whole; nothing else is kept."""
+        builder = _Builder(self.name, inside)
+        for _ in self._fed(part, builder):
+            yield from builder.taken()
+
+    def targets(self, part: str) -> dict[str, tuple[str, str]]:
+        """What a part refers to: by id the kind, the last word of its type, and the name of the part."""
+        folder, base = posixpath.split(part)
+        root = self.tree(posixpath.join(folder, "_rels", f"{base}.rels"))
+        found = {}
+        for each in root if root is not None else ():
+            if each.get("TargetMode") != "External":
+                target = each.get("Target", "")
+                path = (
+                    target.lstrip("/")
+                    if target.startswith("/")
+                    else posixpath.normpath(posixpath.join(folder, target))
+                )
+                found[each.get("Id", "")] = each.get("Type", "").rsplit("/", 1)[-1], path
+        return found
+
+    def main(self) -> str:
+        """The part that the document begins with."""
+        for kind, part in self.targets("").values():
+            if kind == "officeDocument" and part in self:
+                return part
+        raise self.broken("it is no Office document")
+
+    def info(self) -> dict[str, str]:
+        """Title, author and dates."""
+        root = self.tree("docProps/core.xml")
+        return {
+            _INFO[each.tag]: each.text.strip()
+            for each in (root if root is not None else ())
+            if each.tag in _INFO and each.text and each.text.strip()
+        }
+
+    def _fed(self, part: str, builder: _Builder) -> Iterator[None]:
+        """Reads a part to its end, piece by piece."""
+        from xml.etree import ElementTree
+
+        parser = ElementTree.XMLParser(target=builder)
+        try:
+            with self._zip.open(self._parts[part]) as file:
+                while data := file.read(_PIECE):
+                    parser.feed(data)
+                    yield
+            parser.close()
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            NotImplementedError,
+            ElementTree.ParseError,
+        ) as error:
+            raise self.broken(error) from None
+        except RuntimeError as error:  # of an encrypted part
+            raise Unreadable(f"{self.name} has a password: save it without one ({error})") from None
+        yield
+
+    def broken(self, error: object) -> Unreadable:
+        return Unreadable(f"{self.name} is no document that can be read ({error}): is the file whole?")
+
+
+class _Builder:
+    """Makes elements of what the parser meets. ``inside``: whose children are handed over and not kept."""
+
+    def __init__(self, name: str, inside: str) -> None:
+        from xml.etree.ElementTree import TreeBuilder
+
+        self._name, self._inside = name, inside
+        self._builder: TreeBuilder = TreeBuilder()
+        self._open: list[Element] = []
+        self._ready: list[Element] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> Element:
+        if len(self._open) >= DEEPEST:
+            raise Unreadable(f"{self._name} has XML that is nested too deep: it is damaged, or a trap")
+        element = self._builder.start(_bare(tag), {_attribute(name): attributes[name] for name in attributes})
+        self._open.append(element)
+        return element
+
+    def end(self, tag: str) -> Element:
+        element = self._builder.end(_bare(tag))
+        self._open.pop()
+        if self._inside and self._open and self._open[-1].tag == self._inside:
+            self._open[-1].remove(element)
+            self._ready.append(element)
+        return element
+
+    def data(self, text: str) -> None:
+        self._builder.data(text)
+
+    def doctype(self, name: str, public: str | None, system: str | None) -> None:
+        raise Unreadable(
+            f"{self._name} has XML with a document type ({name}), which Office never writes: it is a trap"
+        )
+
+    def taken(self) -> list[Element]:
+        ready, self._ready = self._ready, []
+        return ready
+
+    def close(self) -> Element:
+        return self._builder.close()
+
+
+def _bare(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def _attribute(name: str) -> str:
+    """Without its namespace, but for references to other parts: ``id`` and ``r:id`` stand side by side."""
+    space, _, bare = name.rpartition("}")
+    return f"r:{bare}" if space.endswith("/relationships") else bare
+
+
+def cell_text(text: str) -> str:
+    """What stands in a cell of a table that is written as lines."""
+    return "<br>".join(line.strip() for line in text.strip().split("\n") if line.strip()).replace("|", "\\|")
+
+
+def table_lines(rows: list[list[str]]) -> str:
+    """Rows as Markdown has them.
+
+    >>> print(table_lines([["a", "b"], ["1|2"]]))
+    | a | b |
+    |---|---|
+    | 1\\|2 |  |
+    """
+    width = max(map(len, rows), default=0)
+    if not width:
+        return ""
+    lines = [f"| {' | '.join([*map(cell_text, row), *[''] * (width - len(row))])} |" for row in rows]
+    return "\n".join([lines[0], f"|{'---|' * width}", *lines[1:]])
