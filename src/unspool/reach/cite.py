@@ -1,8 +1,9 @@
 """``cite(quote)`` in the REPL: where a passage stands in the context, to the character.
 
 Contract: a quote is found as it is written or not at all; white space and case count. The value says where:
-``source`` (the key or number of a part, None for a single text), ``offset`` in characters, ``line`` from 1. A
-quote that is not there gives a value that is false, whose ``hint`` shows the line that is nearest.
+``source`` (the key or number of a part, and the page of a document; None for a single text), ``offset`` in
+characters, ``line`` from 1. A quote that is not there gives a value that is false, whose ``hint`` shows the
+line that is nearest.
 
 >>> place = cite("two tw", "one\\ntwo two\\n")
 >>> place, place.offset, place.line, bool(place)
@@ -99,7 +100,9 @@ def cite(quote: str, context: object, lines: dict[int, Lines] | None = None) -> 
         if offset >= 0:
             line = known.setdefault(number, Lines(text)).of(offset)
             place = None if isinstance(text, str) else _bytes_of(text, offset, len(quote))
-            return Citation(quote, name, offset, line, part=number, place=place)
+            page = getattr(text, "page_name", lambda _: "")(offset)  # of a document
+            source = ", ".join(filter(None, (name, page))) or None
+            return Citation(quote, source, offset, line, part=number, place=place)
     return Citation(quote, hint=_nearest(quote, context))
 
 

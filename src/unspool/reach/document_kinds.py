@@ -1,8 +1,8 @@
-"""Which kind of document a file is, told by how it begins and what it is called.
+"""Which kind of document a file is, told by what is in it.
 
 >>> from .octets import Memory
->>> document("a.pdf", Memory(b"PK\\x03\\x04")).what, document("a.pptx", Memory(b"%PDF-1.7")).what
-('a Word document', 'a PDF')
+>>> document("a.pptx", Memory(b"%PDF-1.7")).what
+'a PDF'
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from .documents import Document, Form
 from .octets import Octets
+from .office import Package
 from .pdf import Pdf
 from .slides import Slides
 from .word import Word
@@ -35,9 +36,8 @@ class _Looked:
     def _form(self) -> Form:
         if self._octets.read(0, 2) != b"PK":
             return Pdf(self._name, self._octets)
-        if self._name.lower().endswith((".pptx", ".pptm")):
-            return Slides(self._name, self._octets)
-        return Word(self._name, self._octets)
+        package = Package(self._name, self._octets)
+        return Slides(package) if package.main().startswith("ppt/") else Word(package)
 
     @property
     def what(self) -> str:

@@ -244,15 +244,16 @@ class Document(LazyText):
                 f"{self.name} has no pages: its headings are lines with #, as grep('^#') finds them"
             )
 
-    def where(self, position: int, line: int) -> str:
-        """The place of a line in words: its page, its number."""
-        return f"{self.unit} {self.page_of(position)}, line {line}" if self.unit else str(line)
+    def page_name(self, position: int) -> str:
+        """The page or slide of a position in words; "" where there are none."""
+        return f"{self.unit} {self.page_of(position)}" if self.unit else ""
 
     # As a LazyText
 
     def _hits_told(self, pattern: str | re.Pattern[str], flags: int = 0) -> Iterator[str]:
         for number, line in self.hits(pattern, flags):
-            yield f"{self.where(self._blocks.line_start(number) or 0, number)}: {line}"
+            page = self.page_name(self._blocks.line_start(number) or 0)
+            yield f"{page}, line {number}: {line}" if page else f"{number}: {line}"
 
     def __unspool_hits__(self, pattern: re.Pattern[str]) -> Iterator[str]:
         return self._hits_told(pattern)

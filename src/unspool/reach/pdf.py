@@ -16,6 +16,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from .documents import headed
@@ -96,6 +97,7 @@ class Pdf:
                 f"{self._name}: a PDF needs pypdfium2, which is not installed: pip install unspool[docs]"
             ) from None
         file = _Source(self._octets)
+        _forget(pypdfium2)
         try:
             pdf = pypdfium2.PdfDocument(file)
             if pdf.get_formtype():
@@ -122,6 +124,12 @@ class Pdf:
                 "out.pdf)"
             )
         return Unreadable(f"{self._name} is no PDF that can be read, or has no pages: is the file whole?")
+
+
+def _forget(pypdfium2: ModuleType) -> None:
+    """Makes PDFium forget what was wrong with another file: one without pages leaves that as it is."""
+    with contextlib.suppress(pypdfium2.PdfiumError):
+        pypdfium2.PdfDocument(b"no PDF").close()
 
 
 class _Source(io.RawIOBase):

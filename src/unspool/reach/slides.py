@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .documents import headed
-from .octets import Octets
 from .office import Package, table_lines
 from .sniff import Unreadable
 
@@ -29,14 +28,14 @@ class Slides:
 
     what, unit = "a presentation", "slide"
 
-    def __init__(self, name: str, octets: Octets) -> None:
-        self._name, self._octets = name, octets
-        self._known: tuple[Package, list[str]] | None = None
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        self._known: list[str] | None = None
 
-    def _opened(self) -> tuple[Package, list[str]]:
-        """The package, and the parts of its slides in their order."""
+    def _parts(self) -> list[str]:
+        """The parts that are its slides, in their order."""
         if self._known is None:
-            package = Package(self._name, self._octets)
+            package = self._package
             main = package.main()
             root = package.tree(main)
             if root is None or root.tag != "presentation":
@@ -44,25 +43,24 @@ class Slides:
             targets = package.targets(main)
             asked = [each.get("r:id", "") for each in root.iterfind("sldIdLst/sldId")]
             if len(asked) > MOST_SLIDES:
-                raise Unreadable(f"{self._name} has more than {MOST_SLIDES:,} slides: split it first")
-            self._known = package, [targets[each][1] for each in asked if each in targets]
+                raise Unreadable(f"{package.name} has more than {MOST_SLIDES:,} slides: split it first")
+            self._known = [targets[each][1] for each in asked if each in targets]
         return self._known
 
     def count(self) -> int:
-        return len(self._opened()[1])
+        return len(self._parts())
 
     def info(self) -> dict[str, str]:
-        return self._opened()[0].info()
+        return self._package.info()
 
     def outline(self) -> list[tuple[int, str, int]]:
         """The titles of its slides."""
-        package, parts = self._opened()
-        told = ((number, _title(package.tree(part))) for number, part in enumerate(parts, 1))
+        told = ((number, _title(self._package.tree(part))) for number, part in enumerate(self._parts(), 1))
         return [(1, title, number) for number, title in told if title]
 
     def pieces(self, start: int) -> Iterator[str]:
-        package, parts = self._opened()
-        for number, part in enumerate(parts[start:], start + 1):
+        package = self._package
+        for number, part in enumerate(self._parts()[start:], start + 1):
             root = package.tree(part)
             if root is None:
                 yield headed(self.unit, number, "", note="cannot be read")

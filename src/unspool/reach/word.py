@@ -13,8 +13,8 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .octets import Octets
 from .office import Package, cell_text, table_lines
+from .sniff import Unreadable
 from .word_styles import Styles
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Word:
 
     what, unit = "a Word document", ""
 
-    def __init__(self, name: str, octets: Octets) -> None:
-        self._name, self._octets = name, octets
+    def __init__(self, package: Package) -> None:
+        self._package = package
 
     def count(self) -> int:
         return 1
@@ -44,21 +44,21 @@ class Word:
     def outline(self) -> list[tuple[int, str, int]]:
         """Its headings; page 0, for a .docx has none."""
         found = []
-        for block in self._blocks(Package(self._name, self._octets)):
+        for block in self._blocks():
             if block.startswith("#"):
                 signs, _, heading = block.partition(" ")
                 found.append((len(signs), heading.strip(), 0))
         return found
 
     def info(self) -> dict[str, str]:
-        return Package(self._name, self._octets).info()
+        return self._package.info()
 
     def pieces(self, start: int) -> Iterator[str]:
         return itertools.islice(self._pieces(), start, None)
 
     def _pieces(self) -> Iterator[str]:
         held, size = list[str](), 0
-        for block in self._blocks(Package(self._name, self._octets)):
+        for block in self._blocks():
             held.append(block)
             size += len(block)
             if size >= PIECE:
@@ -67,8 +67,10 @@ class Word:
         if held:
             yield "".join(held)
 
-    def _blocks(self, package: Package) -> Iterator[str]:
-        main = package.main()
+    def _blocks(self) -> Iterator[str]:
+        package, main = self._package, self._package.main()
+        if main.startswith("xl/"):
+            raise Unreadable(f"{package.name} is a workbook: name it .xlsx")
         text = _Text(Styles(package.tree("word/styles.xml"), package.tree("word/numbering.xml")))
         for element in package.blocks(main, "body"):
             yield from text.block(element)
@@ -82,6 +84,7 @@ class _Text:
 
     def __init__(self, styles: Styles) -> None:
         self._styles = styles
+        self._in_list = False
         self.notes: dict[str, None] = {}  # those that are referred to, in their order
         self.comments: dict[str, None] = {}
 
@@ -89,13 +92,18 @@ class _Text:
         """A paragraph, a table, or what stands around some, each with the end of its line."""
         if element.tag == "p":
             if text := self.paragraph(element):
-                yield text
+                yield self._apart(text)
         elif element.tag == "tbl":
             if text := table_lines(list(self._rows(element))):
-                yield f"{text}\n\n"
+                yield self._apart(f"{text}\n\n")
         elif element.tag not in _UNSEEN:
             for child in element:
                 yield from self.block(child)
+
+    def _apart(self, text: str) -> str:
+        """An empty line stands between a list and what comes behind it."""
+        after_list, self._in_list = self._in_list, not text.endswith("\n\n")
+        return f"\n{text}" if after_list and not self._in_list else text
 
     def paragraph(self, element: Element) -> str:
         text = self.inline(element).strip("\n")
