@@ -215,7 +215,8 @@ def _told(
         parts_in_all=measured.parts,
         unit="bytes" if measured.in_bytes else "characters",
         why="" if size is not None else
-        f"{unmeasured or 'some'} of the files are packed: their size is known when they were read to the end",
+        f"{unmeasured or 'some'} of the files are packed, or documents: their size is known when they were "
+        "read to the end",
     )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from pathlib import Path
 from unspool import RLM, ContextError
 from unspool.testing import ScriptedModel
 
+from .documents import docx, paragraph, pdf, pptx, shape
+
 TEXT = "first line\r\nsecond é \U0001f642\nlast"
 OTLP = json.dumps({"resourceSpans": [{
     "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
@@ -144,6 +146,9 @@ INPUTS = (
     Input("`.eml`", file("a.eml", "Subject: s\n\nb"), "__import__('email').message_from_string(str(context))['subject']", "s", "email.message_from_string"),
     Input("`.parquet` (needs pyarrow)", parquet, "[len(context), context['n'].tolist(), context.arrow().num_columns]", [2, [1, 2], 2], "as the DataFrame; context.table(columns=…), context.arrow()", ("odd.parquet", b"PAR1")),
     Input("`.xlsx .xlsm` (needs openpyxl)", workbook, "[list(context), context['Sheet']['n'].tolist(), context.table('Sheet', nrows=1)['name'].tolist()]", [["Sheet"], [1, 2], ["bo"]], "a mapping of sheet to DataFrame; context.table(sheet, skiprows=…)", ("odd.xlsx", b"PK\x03\x04"), "openpyxl"),
+    Input("`.pdf` (needs pypdfium2)", file("a.pdf", pdf(["first page", "second é"])), "[context.page_count, context.page(2), str(context)]", [2, "second é", "=== page 1 ===\nfirst page\n=== page 2 ===\nsecond é\n"], "context.page(n), pages(), page_of(position), outline(); " + LINES, ("cut.pdf", b"%PDF-1.7"), "pypdfium2"),
+    Input("`.docx .docm`", file("a.docx", docx(paragraph("Title", '<w:outlineLvl w:val="0"/>') + paragraph("some text"))), "[context.outline(), str(context)]", [[(1, "Title", 0)], "# Title\n\nsome text\n\n"], "headings with `#`, tables as Markdown; context.outline(), " + LINES, ("cut.docx", b"PK\x03\x04")),
+    Input("`.pptx .pptm`", file("a.pptx", pptx([shape("Plan", place="title") + shape("one")])), "[context.page_count, context.page(1), str(context)]", [1, "one", "=== slide 1: Plan ===\none\n"], "context.page(n), pages(), page_of(position), outline(); " + LINES, ("cut.pptx", b"PK\x03\x04")),
     Input("`.sqlite .db`", database, "context.execute('SELECT * FROM t').fetchall()", [("bo", 1), ("cy", 2)], "a read-only connection to a copy in memory", ("odd.db", b"SQLite format 3\0.")),
     Input("`.otlp.jsonl`, OpenTelemetry traces", file("a.otlp.jsonl", OTLP), "[len(context), context.trace('t'), context.text[:]]", [1, "trace t: 1 span, 0 with an error, 2.0 ms\nGET /  shop  2.0 ms", OTLP], "context.overview(), search(…), trace(id), span(id); context.text"),
     Input("`.zip`", file("a.zip", packed("a.zip")), "context['a/b.txt'][:]", TEXT, "mapping of path to text, tree(), grep", ("odd.zip", b"PK\x03\x04")),
@@ -154,8 +159,9 @@ INPUTS = (
     Input("several paths by name", lambda folder: {"a": file("a.txt", TEXT)(folder), "b": "text"}, "[context['a'][:], context['b']]", [TEXT, "text"], "a dict of what each is", ("none.txt", None)),
 )  # fmt: skip
 REFUSED = (
-    ("`.pdf`", ("a.pdf", b"%PDF-1.7")),
-    ("`.docx .pptx .odt`", ("a.docx", b"PK\x03\x04")),
+    ("a `.pdf` without text", ("a.pdf", pdf(["", ""]))),
+    ("`.docx .pptx` with a password", ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")),
+    ("`.odt .rtf .doc .ppt`", ("a.odt", b"PK\x03\x04")),
     ("`.xlsx` with a password", ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")),
     ("a binary file", ("core", b"\x7fELF\0")),
     ("an empty file", ("a.txt", b"")),

@@ -18,7 +18,7 @@ from .documents import Document
 from .shown import cut, quoted
 from .sniff import Unreadable
 
-THROUGH = 1 << 20  # bytes of text: about three hundred pages, some tenths of a second
+THROUGH = 1 << 20  # bytes of text: about three hundred pages, half a second
 MOST_PAGES = 500
 _CONTENTS = 12  # headings that are shown
 _HEADING = 80  # characters of one

@@ -11,6 +11,7 @@ import codecs
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 from .blocks import Blocks
@@ -235,9 +236,12 @@ def _describe_files(files: Files, label: str, room: int, *, listed: bool) -> str
         tree = _shown_tree(files, label, max(600, 2 * room))
     first = next(iter(files)) if listed else "path"
     note = f" {files.note}." if files.note else ""
+    if listed and find_spec("pypdfium2") is None and any(path.lower().endswith(".pdf") for path in files):
+        note += " PDFs cannot be read here, for pypdfium2 is not installed (pip install unspool[docs])."
     return (
         f"`{label}` is Files, a read-only mapping of path to what is in each file: a LazyText, which acts as "
-        f"a str ({label}[{first!r}], [a:b], .line(n), .lines(), find), a table or a database. "
+        f"a str ({label}[{first!r}], [a:b], .line(n), .lines(), find), a document (its text), a table or a "
+        f"database. "
         f"{label}.texts() goes through (path, text) of the text files. "
         f"{label}.grep(pattern, glob='**/*.py', limit=50) gives 'path:line: text'; {label}.glob('*.py') "
         f"paths; {label}.tree(depth, folder), {label}.size(path). Binary files are listed, and cannot be "

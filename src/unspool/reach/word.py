@@ -94,7 +94,10 @@ class _Text:
             if text := self.paragraph(element):
                 yield self._apart(text)
         elif element.tag == "tbl":
-            if text := table_lines(list(self._rows(element))):
+            before = self._in_list
+            text = table_lines(list(self._rows(element)))
+            self._in_list = before  # whatever stands in the cells
+            if text:
                 yield self._apart(f"{text}\n\n")
         elif element.tag not in _UNSEEN:
             for child in element:
