@@ -87,7 +87,7 @@ def test_several_files_are_a_dict_of_name_to_text(make_cli: MakeCli) -> None:
     ("name", "content", "words"),
     [
         ("missing.txt", None, ("missing.txt", "no such file")),
-        ("a.pdf", b"%PDF-1.7\n", ("a.pdf", "is a document", "pdftotext")),
+        ("a.odt", b"PK\x03\x04", ("a.odt", "is a document", "save it as .docx")),
         ("empty.txt", b"", ("empty.txt", "empty")),
         ("mark.txt", b"\xef\xbb\xbf", ("mark.txt", "empty")),
         ("packed.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", ("packed.gz", "cannot be unpacked")),
