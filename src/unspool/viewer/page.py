@@ -11,13 +11,12 @@ import base64
 import hashlib
 import html
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from ..cli.plain import as_text
 from ..safe_text import one_line, safe
-from .assets import assets
-from .bundle import bundled
+from .assets import assets, script
 from .followed import Seen
 from .readers import map_told
 from .texts import Texts
@@ -30,17 +29,17 @@ def page(seen: Seen, *, redacted: bool) -> str:
     data = (
         as_body({"run": seen.run, "redacted": redacted, "answers": answers}).decode().replace("<", "\\u003c")
     )
-    style, script = assets()["viewer.css"].text, _script()
+    style, code = assets()["viewer.css"].text, script().text
     title = one_line(seen.started.query, 100) if seen.started else seen.run
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, code)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">\n'
         f'<title>{_e(title)}</title><link rel="icon" href="data:,">\n<style>{style}</style></head><body>\n'
         f"<noscript>{_plain(seen)}</noscript>\n"
         f'<script type="application/json" id="data">{data}</script>\n'
-        f"<script>{script}</script>\n</body></html>\n"
+        f"<script>{code}</script>\n</body></html>\n"
     )
 
 
@@ -56,11 +55,6 @@ def _answers(seen: Seen) -> Iterator[tuple[str, object]]:
             yield f"{run}/turns/{quote(node.id, safe='')}/{turn.number}", turn_told(seen, texts, node, turn)
     for call in seen.calls.values():
         yield f"{run}/calls/{call.id}", call_told(texts, call)
-
-
-def _script() -> str:
-    modules: Mapping[str, str] = {name: each.text for name, each in assets().items() if name.endswith(".js")}
-    return bundled(modules, "main.js")
 
 
 def _policy(style: str, script: str) -> str:

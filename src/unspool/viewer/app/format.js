@@ -20,7 +20,7 @@ export function duration(seconds) {
 
 /** @param {number} number */
 export function grouped(number) {
-  return number.toLocaleString("en-US");
+  return String(number).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString takes 50 ms when it is first used
 }
 
 /** @param {number} number @param {string} noun @param {string} [many] */

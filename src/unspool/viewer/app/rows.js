@@ -30,6 +30,7 @@ export function rows(look) {
   /** @type {{ key: string, element: HTMLElement } | null} */
   let panel = null;
   let waiting = false;
+  let drawnAt = -Infinity;
   const places = new Map();
 
   const openAt = () => (openKey === null ? undefined : places.get(openKey));
@@ -41,24 +42,50 @@ export function rows(look) {
 
   function draw() {
     waiting = false;
-    const extra = openHeight();
-    space.style.height = `${items.length * look.height + extra}px`;
-    const first = Math.max(0, Math.floor((box.scrollTop - extra) / look.height) - SPARE);
-    const last = Math.min(items.length, Math.ceil((box.scrollTop + box.clientHeight) / look.height) + SPARE);
+    const extra = openHeight(); // all that is read of the layout is read before anything is written
+    const [above, high] = [box.scrollTop, box.clientHeight];
+    const jumps = Math.abs(above - drawnAt) > high; // then what is in sight comes first, the spare rows a frame later
+    const spare = jumps ? 0 : SPARE;
+    drawnAt = above;
+    const first = Math.max(0, Math.floor((above - extra) / look.height) - spare);
+    const last = Math.min(items.length, Math.ceil((above + high) / look.height) + spare);
     const now = new Map();
     for (let place = first; place < last; place++) {
       const item = items[place];
       const key = look.key(item);
       const known = made.get(key);
-      const element = known && known.item === item && known.place === place ? known.element : make(item, place);
-      if (known && known.element !== element) known.element.replaceWith(element);
-      else if (!known) space.append(element);
-      element.style.transform = `translateY(${top(place)}px)`;
-      now.set(key, { item, place, element });
+      const same = known && known.item === item && known.place === place;
+      now.set(key, { item, place, element: same ? known.element : make(item, place) });
     }
-    for (const [key, { element }] of made) if (!now.has(key)) element.remove();
+    for (const [key, { element }] of made) if (now.get(key)?.element !== element) element.remove();
     made = now;
+    space.style.height = `${items.length * look.height + extra}px`;
+    inOrder(extra);
+    if (jumps) soon();
+  }
+
+  /** Puts the rows, and what is open below one, where they stand: for who hears the page or goes by the keyboard, too.
+   * @param {number} extra */
+  function inOrder(extra) {
+    const at = openAt();
     drawOpen();
+    /** @type {ChildNode | null} */
+    let next = space.firstChild;
+    const put = (/** @type {HTMLElement} */ element, /** @type {number} */ y) => {
+      element.style.transform = `translateY(${y}px)`;
+      if (element === next) next = next.nextSibling;
+      else space.insertBefore(element, next);
+    };
+    let waits = panel !== null && at !== undefined;
+    const putOpen = () => {
+      if (waits && panel && at !== undefined) put(panel.element, (at + 1) * look.height);
+      waits = false;
+    };
+    for (const { place, element } of made.values()) {
+      if (at !== undefined && place > at) putOpen();
+      put(element, place * look.height + (at !== undefined && place > at ? extra : 0));
+    }
+    putOpen();
   }
 
   function make(/** @type {T} */ item, /** @type {number} */ place) {
@@ -80,13 +107,11 @@ export function rows(look) {
     }
     if (panel?.key !== openKey) {
       panel?.element.remove();
-      const element = el("div", { class: "opened" }, look.open(items[at]));
+      const element = el("div", { class: "opened", role: "listitem" }, look.open(items[at]));
       panel = { key: /** @type {string} */ (openKey), element };
-      space.append(element);
       grows.observe(element);
       soon();
     }
-    panel.element.style.transform = `translateY(${(at + 1) * look.height}px)`;
   }
 
   function soon() {
