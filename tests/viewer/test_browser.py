@@ -36,7 +36,7 @@ def test_a_child_opens_in_place_and_has_an_address(window: Window, kept: Kept) -
     page.get_by_text("Child 0.1").click()
     page.locator(".child-body .turn .code").first.wait_for()
     assert "context.count('spam')" in page.locator(".child-body").first.inner_text()
-    page.locator(".child a", has_text="link").first.click()
+    page.locator(".child a", has_text="node 0.1").first.click()
     page.get_by_role("heading", name="Node 0.1").wait_for()
     assert page.url.endswith("/node/0.1")
     page.go_back()

@@ -316,9 +316,14 @@ def _row(call: SubCall) -> Sequence[object]:
     said = call.error.message if call.error is not None else call.reply or ""
     return (
         call.id, call.node, call.turn, call.cell, call.batch, call.index, state_of(call), call.model,
-        call.started, call.ended, call.seconds, usage.input_tokens, usage.output_tokens,
+        *map(_tenths, (call.started, call.ended, call.seconds)), usage.input_tokens, usage.output_tokens,
         call.cost if usage.calls else None, call.retries, one_line(call.prompt, HEAD), one_line(said, HEAD),
     )  # fmt: skip
+
+
+def _tenths(seconds: float | None) -> float | None:
+    """To a tenth of a millisecond: thousands of rows are shorter by a sixth."""
+    return None if seconds is None else round(seconds, 4)
 
 
 def call_told(texts: Texts, call: SubCall) -> Json:

@@ -7,7 +7,7 @@ const SPARE = 8; // rows that are made above and below what is in sight
 /**
  * @template T
  * @typedef {{ height: number, label: string, key: (item: T) => string, row: (item: T, place: number) => HTMLElement,
- *   open?: (item: T) => HTMLElement, role?: string, class?: string }} Look
+ *   open?: (item: T) => HTMLElement, drawn?: () => void, role?: string, class?: string }} Look
  */
 
 /**
@@ -31,6 +31,7 @@ export function rows(look) {
   let panel = null;
   let waiting = false;
   let drawnAt = -Infinity;
+  let old = false; // the rows that are made look otherwise now
   const places = new Map();
 
   const openAt = () => (openKey === null ? undefined : places.get(openKey));
@@ -54,13 +55,20 @@ export function rows(look) {
       const item = items[place];
       const key = look.key(item);
       const known = made.get(key);
-      const same = known && known.item === item && known.place === place;
+      const same = known && !old && known.item === item && known.place === place;
       now.set(key, { item, place, element: same ? known.element : make(item, place) });
     }
+    const active = document.activeElement;
+    const focused = active && space.contains(active) ? [...made].find(([, each]) => each.element.contains(active))?.[0] : undefined;
     for (const [key, { element }] of made) if (now.get(key)?.element !== element) element.remove();
     made = now;
+    old = false;
     space.style.height = `${items.length * look.height + extra}px`;
     inOrder(extra);
+    // A row that was made anew keeps the focus of the one in whose place it is.
+    if (focused !== undefined && active && !active.isConnected) {
+      /** @type {HTMLElement | null | undefined} */ (made.get(focused)?.element.querySelector("button, a, input"))?.focus({ preventScroll: true });
+    }
     if (jumps) soon();
   }
 
@@ -86,6 +94,7 @@ export function rows(look) {
       put(element, place * look.height + (at !== undefined && place > at ? extra : 0));
     }
     putOpen();
+    look.drawn?.();
   }
 
   function make(/** @type {T} */ item, /** @type {number} */ place) {
@@ -136,8 +145,7 @@ export function rows(look) {
     /** Opens a row, or closes it. @param {string | null} key */
     toggle(key) {
       openKey = openKey === key ? null : key;
-      for (const each of made.values()) each.element.remove();
-      made = new Map();
+      old = true;
       soon();
     },
     isOpen: (/** @type {string} */ key) => openKey === key,
@@ -145,6 +153,7 @@ export function rows(look) {
     show(key) {
       const place = places.get(key);
       if (place === undefined) return;
+      if (waiting) draw(); // else it is not yet as high as its items need
       const at = top(place);
       if (at < box.scrollTop) box.scrollTop = at;
       else if (at + look.height > box.scrollTop + box.clientHeight) box.scrollTop = at + look.height - box.clientHeight;
@@ -152,8 +161,7 @@ export function rows(look) {
     },
     /** Makes rows anew that look otherwise now. */
     again() {
-      for (const each of made.values()) each.element.remove();
-      made = new Map();
+      old = true;
       soon();
     },
     get items() {

@@ -19,6 +19,7 @@ export function treeBox(run) {
   /** @type {Set<string>} */
   const opened = new Set(); // of children, which are shut at first where there are many
   let active = "";
+  let wanted = ""; // a leaf that is to be brought in sight, once it is there
 
   const list = rows({
     height: 28,
@@ -27,6 +28,7 @@ export function treeBox(run) {
     class: "tree",
     key: (/** @type {Leaf} */ leaf) => leaf.key,
     row: leafRow,
+    drawn: pointOut,
   });
 
   const many = () => run.nodes.size > 30;
@@ -169,6 +171,10 @@ export function treeBox(run) {
   const show = () => {
     list.set(leaves());
     list.again();
+    if (wanted && list.items.some((leaf) => leaf.key === wanted)) {
+      list.show(wanted);
+      wanted = "";
+    }
   };
   show();
   run.watch(show, list.box);
@@ -179,15 +185,19 @@ export function treeBox(run) {
       const node = place.node ?? "0";
       const key = place.page === "turn" ? `node-${node}-turn-${place.turn}` : place.page === "node" ? `node-${node}` : "";
       if (key === active) return;
-      active = key;
+      active = wanted = key;
       if (key && !list.items.some((leaf) => leaf.key === key)) openTo(node);
       show();
-      if (key) {
-        list.show(key);
-        list.box.setAttribute("aria-activedescendant", `leaf-${key}`);
-      } else list.box.removeAttribute("aria-activedescendant");
+      if (!key) pointOut();
     },
   };
+
+  /** Tells which leaf is chosen, while it is there: one that is out of sight is not made. */
+  function pointOut() {
+    const id = `leaf-${active}`;
+    if (active && list.box.querySelector(`[id="${CSS.escape(id)}"]`)) list.box.setAttribute("aria-activedescendant", id);
+    else list.box.removeAttribute("aria-activedescendant");
+  }
 
   /** Opens all above a node. @param {string} id */
   function openTo(id) {

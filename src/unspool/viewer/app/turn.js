@@ -227,6 +227,7 @@ function childBox(run, id) {
     const node = run.nodes.get(id);
     if (!node) return;
     keyed(body, [
+      { key: "way", make: () => el("p", null, el("a", { href: toNode(run.id, id) }, `node ${id}`)) },
       { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node) },
       ...node.turns.map((/** @type {Told} */ turn) => ({
         key: `turn-${turn.number}`,
@@ -249,7 +250,6 @@ function childBox(run, id) {
       " ",
       el("q", null, node.query),
       el("small", null, money(node.cost)),
-      el("a", { href: toNode(run.id, id) }, "link"),
     );
     if (box.open) open();
   };
