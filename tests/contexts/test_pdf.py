@@ -13,8 +13,10 @@ import pytest
 
 from tests.engine.helpers import play, py, shown
 from unspool import RLM, ContextError
+from unspool.reach import extracted
 from unspool.reach.document_kinds import document
-from unspool.reach.documents import Document, Spoken
+from unspool.reach.documents import Document
+from unspool.reach.extracted import Spoken
 from unspool.reach.octets import Memory
 from unspool.reach.sniff import Unreadable
 from unspool.testing import ScriptedModel
@@ -223,6 +225,23 @@ def test_a_read_that_was_interrupted_goes_on_where_it_was() -> None:
     with pytest.raises(KeyboardInterrupt):
         len(text)
     assert str(text) == "=== page 1 ===\none\n=== page 2 ===\ntwo\n=== page 3 ===\nthree\n"
+
+
+def test_texts_that_were_given_up_for_others_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extracted, "KEPT", 100)
+    pages = {name: [f"{name}{number} " * 9 for number in range(9)] for name in "abc"}
+    texts = {name: Document(Spoken(each), name) for name, each in pages.items()}
+    wanted = {name: str(text) for name, text in texts.items()}
+    for number in (7, 2, 9):
+        for name, text in texts.items():
+            assert text.page(number) == pages[name][number - 1]
+            assert text.page_of(text.find(f"{name}{number - 1} ")) == number
+    assert {name: str(text) for name, text in texts.items()} == wanted
+    small = [extracted.Extracted(Spoken(each), name) for name, each in pages.items()]
+    for text in small:
+        text.read(0, 10_000)
+    assert [text.held > 0 for text in small] == [False, False, True]
+    assert len({text.size for text in small}) == 1
 
 
 def test_what_is_filled_into_a_form_is_text(tmp_path: Path) -> None:

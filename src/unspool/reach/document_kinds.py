@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from .documents import Document, Form
+from .documents import Document
+from .extracted import Form
 from .octets import Octets
 from .office import Package
 from .pdf import Pdf

@@ -4,7 +4,7 @@ Contract: :func:`describe_document` reads at most :data:`THROUGH` bytes of text 
 and so a small document to its end; of a larger one it shows the start, and the last page in the place of the
 tail. A document without any text is :class:`Unreadable`, with what to do.
 
->>> from .documents import Spoken
+>>> from .extracted import Spoken
 >>> told = describe_document(Document(Spoken(["one", ""]), "talk.pptx"), "talk", 100, 50)
 >>> print(told.split(". ")[0])
 `talk` is a Document, the text of talk.pptx (a list of pages: 2 pages, 44 characters)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .documents import headed
+from .extracted import headed
 from .octets import File, Memory, Octets, Raw, measure
 from .sizes import sized
 from .sniff import Unreadable

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .documents import headed
+from .extracted import headed
 from .office import Package, table_lines
 from .sniff import Unreadable
 
