@@ -93,6 +93,16 @@ def test_what_prompts_show_is_found_to_the_byte(data: st.DataObject) -> None:
     assert characters(rows) == spaced(text.encode(), bytes_of(text, cut))
 
 
+def test_a_slice_that_ends_with_a_wide_character_is_found_to_its_end() -> None:
+    forget()
+    text = "a line of words that stands alone 日本語 and goes on"
+    context = lazy(text.encode())
+    marks = Marks(context)
+    marks.cell_began("a cell")
+    rows = unpack_ranges(marks.prompts([f"Sum up:\n⟦{context[:35]}⟧"]) or b"")
+    assert characters(rows) == set(range(len(text[:35].encode())))
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.data())
 def test_what_a_cell_prints_is_found_as_text_and_as_repr(data: st.DataObject) -> None:

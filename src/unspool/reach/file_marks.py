@@ -290,7 +290,7 @@ def _agreement(piece: Piece, text: str, at: int, high: int) -> tuple[int, int]:
     most = high - at
     data = blocks.octets.read(first, min(last - first, most))
     there = blocks.decode(data)
-    if len(there) < most and len(data) < last - first:  # more bytes than characters
+    if len(data) < last - first and (len(there) < most or not data.isascii()):  # more bytes than characters
         data = blocks.octets.read(first, min(last - first, 4 * most))
         there = blocks.decode(data)[:most]
     size = len(there)
