@@ -13,6 +13,7 @@ import pytest
 
 from tests.engine.helpers import play, py, shown
 from unspool import RLM, ContextError
+from unspool.contexts import looking
 from unspool.reach import extracted
 from unspool.reach.document_kinds import document
 from unspool.reach.documents import Document
@@ -192,6 +193,15 @@ def test_bad_ones(tmp_path: Path) -> None:
         "and pass that"
     )
     assert "says that it has 1,000,000 pages, and 50,000 are read" in refused(path, pdf(PAGES, count=10**6))
+
+
+def test_one_that_takes_too_long_to_look_at_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "SECONDS", 0.05)
+    said = refused(tmp_path / "a.pdf", pdf(["some words\n" * 50] * 490))
+    assert said.startswith("a.pdf could not be looked at: ")
+    assert said.endswith("Is the file whole, and no trap? If so, pass its text, or a part of it")
 
 
 def test_pages_that_are_not_there_are_said_to_be_so(tmp_path: Path) -> None:

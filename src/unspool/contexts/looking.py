@@ -164,7 +164,10 @@ async def _look(
     looks = [_Look.of(each) for each in found] if isinstance(found, list) else []
     whole = [look for look in looks if look is not None]
     if result.outcome != "ok" or not len(whole) == len(looks) == len(sources):
-        name = next(iter(sources.values())).name
+        name = " or ".join(source.name for source in list(sources.values())[:MOST_SHOWN])
         why = result.error.message if result.error else "; ".join(result.notes) or result.outcome
+        if result.outcome != "ok":  # it was stopped, or has crashed; that a REPL lives on is no news here
+            why = why.partition(";")[0]
+            why += ". Is the file whole, and no trap? If so, pass its text, or a part of it"
         raise ContextError(f"{name} could not be looked at: {why}")
     return whole

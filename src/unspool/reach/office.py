@@ -21,7 +21,7 @@ import io
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .octets import Octets, Raw
@@ -67,14 +67,15 @@ class Package:
         """The root of a part; ``None`` where there is no such part."""
         if part not in self._parts:
             return None
-        builder = _Builder(self.name, "")
+        builder = _Builder(self.name)
         for _ in self._fed(part, builder):
             pass
         return builder.close()
 
-    def blocks(self, part: str, inside: str) -> Iterator[Element]:
-        """The children of the first element of that name, each when it is whole; nothing else is kept."""
-        builder = _Builder(self.name, inside)
+    def blocks(self, part: str, inside: str, parted: str = "") -> Iterator[Element]:
+        """The children of the element of that name, each when it is whole; nothing else is kept. Of those
+        that are called ``parted`` the children come, too, one by one, and then they without them."""
+        builder = _Builder(self.name, inside, parted)
         for _ in self._fed(part, builder):
             yield from builder.taken()
 
@@ -138,14 +139,16 @@ class Package:
 
 
 class _Builder:
-    """Makes elements of what the parser meets. ``inside``: whose children are handed over and not kept."""
+    """Makes elements of what the parser meets. ``inside``: whose children are handed over and not kept;
+    ``parted``: the children of which the same holds for."""
 
-    def __init__(self, name: str, inside: str) -> None:
+    def __init__(self, name: str, inside: str = "", parted: str = "") -> None:
         from xml.etree.ElementTree import TreeBuilder
 
-        self._name, self._inside = name, inside
+        self._name, self._inside, self._parted = name, inside, parted
         self._builder: TreeBuilder = TreeBuilder()
         self._open: list[Element] = []
+        self._depth = -2  # how deep the element is whose children are handed over
         self._ready: list[Element] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> Element:
@@ -153,12 +156,15 @@ class _Builder:
             raise Unreadable(f"{self._name} has XML that is nested too deep: it is damaged, or a trap")
         element = self._builder.start(_bare(tag), {_attribute(name): attributes[name] for name in attributes})
         self._open.append(element)
+        if self._depth < 0 and element.tag == self._inside:
+            self._depth = len(self._open)
         return element
 
     def end(self, tag: str) -> Element:
         element = self._builder.end(_bare(tag))
         self._open.pop()
-        if self._inside and self._open and self._open[-1].tag == self._inside:
+        depth = len(self._open)
+        if depth == self._depth or (depth == self._depth + 1 and self._open[-1].tag == self._parted):
             self._open[-1].remove(element)
             self._ready.append(element)
         return element
@@ -194,16 +200,30 @@ def cell_text(text: str) -> str:
     return "<br>".join(line.strip() for line in text.strip().split("\n") if line.strip()).replace("|", "\\|")
 
 
-def table_lines(rows: list[list[str]]) -> str:
-    """Rows as Markdown has them.
+class Table:
+    """Rows as Markdown has them, one by one; the first is the heading.
 
-    >>> print(table_lines([["a", "b"], ["1|2"]]))
+    >>> table = Table()
+    >>> print(table.row(["a", "b"]) + table.row(["1|2"]))
     | a | b |
     |---|---|
     | 1\\|2 |  |
+    <BLANKLINE>
     """
-    width = max(map(len, rows), default=0)
-    if not width:
-        return ""
-    lines = [f"| {' | '.join([*map(cell_text, row), *[''] * (width - len(row))])} |" for row in rows]
-    return "\n".join([lines[0], f"|{'---|' * width}", *lines[1:]])
+
+    def __init__(self) -> None:
+        self._width = 0
+
+    def row(self, cells: Sequence[str]) -> str:
+        cells = [*map(cell_text, cells), *[""] * (self._width - len(cells))]
+        line = f"| {' | '.join(cells)} |\n"
+        if not self._width:
+            self._width = len(cells)
+            line += f"|{'---|' * self._width}\n"
+        return line
+
+
+def table_lines(rows: Iterable[Sequence[str]]) -> str:
+    """All rows of a table that have cells; no end of the last line."""
+    table = Table()
+    return "".join(table.row(row) for row in rows if row).rstrip("\n")

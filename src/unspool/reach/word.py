@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .office import Package, cell_text, table_lines
+from .office import Package, Table, cell_text, table_lines
 from .sniff import Unreadable
 from .word_styles import Styles
 
@@ -72,8 +72,8 @@ class Word:
         if main.startswith("xl/"):
             raise Unreadable(f"{package.name} is a workbook: name it .xlsx")
         text = _Text(Styles(package.tree("word/styles.xml"), package.tree("word/numbering.xml")))
-        for element in package.blocks(main, "body"):
-            yield from text.block(element)
+        for element in package.blocks(main, "body", "tbl"):
+            yield from text.in_body(element)
         yield from _notes(package, text)
         yield from _comments(package, text)
         yield from _margins(package, text)
@@ -85,8 +85,23 @@ class _Text:
     def __init__(self, styles: Styles) -> None:
         self._styles = styles
         self._in_list = False
+        self._table: Table | None = None  # in the body, of which there were rows
         self.notes: dict[str, None] = {}  # those that are referred to, in their order
         self.comments: dict[str, None] = {}
+
+    def in_body(self, element: Element) -> Iterator[str]:
+        """What stands in the body: a table, which may be long, row by row, and then what is left of it."""
+        if element.tag not in ("tr", "tbl"):
+            yield from self.block(element)
+            return
+        for row in (element,) if element.tag == "tr" else _inside(element, "tr"):
+            if cells := self._cells(row):
+                begins = "\n" if self._table is None and self._in_list else ""
+                self._table, self._in_list = self._table or Table(), False
+                yield begins + self._table.row(cells)
+        if element.tag == "tbl" and self._table is not None:
+            self._table = None
+            yield "\n"
 
     def block(self, element: Element) -> Iterator[str]:
         """A paragraph, a table, or what stands around some, each with the end of its line."""
@@ -94,10 +109,7 @@ class _Text:
             if text := self.paragraph(element):
                 yield self._apart(text)
         elif element.tag == "tbl":
-            before = self._in_list
-            text = table_lines(list(self._rows(element)))
-            self._in_list = before  # whatever stands in the cells
-            if text:
+            if text := table_lines(map(self._cells, _inside(element, "tr"))):
                 yield self._apart(f"{text}\n\n")
         elif element.tag not in _UNSEEN:
             for child in element:
@@ -150,15 +162,15 @@ class _Text:
         self.notes[key] = None
         return list(self.notes).index(key) + 1
 
-    def _rows(self, table: Element) -> Iterator[list[str]]:
-        for row in _inside(table, "tr"):
-            cells = []
-            for cell in _inside(row, "tc"):
-                cells.append("".join(self.block(cell)))
-                span = cell.find("tcPr/gridSpan")
-                wide = _number(span.get("val") if span is not None else None, 1)
-                cells += [""] * (min(wide, _MOST_SPAN) - 1)
-            yield cells
+    def _cells(self, row: Element) -> list[str]:
+        cells, before = [], self._in_list
+        for cell in _inside(row, "tc"):
+            cells.append("".join(self.block(cell)))
+            span = cell.find("tcPr/gridSpan")
+            wide = _number(span.get("val") if span is not None else None, 1)
+            cells += [""] * (min(wide, _MOST_SPAN) - 1)
+        self._in_list = before  # whatever stands in the cells
+        return cells
 
 
 def _inside(element: Element, tag: str) -> Iterator[Element]:
