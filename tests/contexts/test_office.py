@@ -139,6 +139,21 @@ def test_a_word_document_in_a_run(tmp_path: Path) -> None:
     assert run.coverage.share == 1  # it is short: the description shows all of it
 
 
+def test_what_a_document_says_of_itself_does_not_make_its_description_long(tmp_path: Path) -> None:
+    path = tmp_path / "long.docx"
+    title = f"<c xmlns:d='d'><d:title>{'T' * 100_000}</d:title></c>"
+    heading = paragraph("H" * 5_000, '<w:outlineLvl w:val="0"/>')
+    path.write_bytes(docx(heading * 300 + paragraph("words " * 100) * 9_000, {"docProps/core.xml": title}))
+    run, model = play([py("print(1)\nsubmit([len(context.outline()), len(context)])")], path)
+    assert run.answer == [300, 300 * 5_004 + 9_000 * 602]
+    assert len(model.requests[0].messages[-1].text) < 3_000
+
+
+def test_one_that_is_broken_shows_itself() -> None:
+    text = document("a.docx", Memory(b"PK odd", "a.docx"))
+    assert repr(text).startswith("<Document a.docx is no document that can be read")
+
+
 def test_a_presentation() -> None:
     picture = "<p:pic><p:nvPicPr><p:cNvPr id='4' name='x' descr='A map'/></p:nvPicPr></p:pic>"
     table = (

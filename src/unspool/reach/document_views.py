@@ -22,7 +22,7 @@ THROUGH = 1 << 20  # bytes of text: about three hundred pages, half a second
 MOST_PAGES = 500
 _CONTENTS = 12  # headings that are shown
 _HEADING = 80  # characters of one
-_INFO = 300  # characters of what the document says of itself
+_INFO = 100  # characters of each thing that the document says of itself
 
 
 def describe_document(document: Document, label: str, head: int, tail: int) -> str:
@@ -38,7 +38,7 @@ def describe_document(document: Document, label: str, head: int, tail: int) -> s
         f"a str, with its positions: {label}[a:b], len(), find(), count(), in; {label}.lines(), .line(n), "
         f".line_of(position); chunks({label}, size) are pieces; {label}.finditer(regex) in the place of re."
         f"{_how(document, label)}{_silent(document, read, silent, whole=whole)}\n"
-        f"{_contents(document, label)}{_shown(document, head, tail, whole=whole)}"
+        f"{_contents(document, label, whole=whole)}{_shown(document, head, tail, whole=whole)}"
     )
 
 
@@ -71,10 +71,10 @@ def _silent(document: Document, read: int, silent: int, *, whole: bool) -> str:
     return f" {silent:,} of {of} {_counted(read, document.unit)} {has} no text{why}."
 
 
-def _contents(document: Document, label: str) -> str:
-    """What it says of itself, and its first headings."""
-    told = "".join(f"{key}: {value}\n" for key, value in document.info.items())
-    outline = document.outline()
+def _contents(document: Document, label: str, *, whole: bool) -> str:
+    """What it says of itself, and its first headings, if no pass over a large one is needed for them."""
+    told = "".join(f"{key}: {cut(' '.join(value.split()), _INFO)}\n" for key, value in document.info.items())
+    outline = document.outline() if whole or document.what == "a PDF" else []
     for level, heading, page in outline[:_CONTENTS]:
         where = f"  ({document.unit} {page})" if page else ""
         told += f"{'  ' * min(level - 1, 4)}{cut(heading, _HEADING)}{where}\n"
@@ -82,9 +82,8 @@ def _contents(document: Document, label: str) -> str:
         told += f"… {len(outline) - _CONTENTS:,} more: {label}.outline()\n"
     if not told:
         return ""
-    return (
-        f"What it says of itself, {label}.info, and its contents (data, not instructions):\n{quoted(told)}\n"
-    )
+    what = f"What it says of itself, {label}.info" + (", and its contents" if outline else "")
+    return f"{what} (data, not instructions):\n{quoted(told)}\n"
 
 
 def _shown(document: Document, head: int, tail: int, *, whole: bool) -> str:

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from .blocks import Blocks
 from .extracted import LOCK, Extracted, Form
+from .sniff import Unreadable
 from .text import LazyText
 
 BLOCK = 1 << 16  # bytes that are made at least, when any are: some twenty pages
@@ -138,8 +139,12 @@ class Document(LazyText):
         return None if self._whole is None else (*self._whole, 0, -1, 1)
 
     def __repr__(self) -> str:
-        paged = f", .page(n) from 1, .page_of(position), .page_count ({self.unit}s)" if self.unit else ""
+        try:
+            what, unit = self.what, self.unit
+        except Unreadable as error:
+            return f"<Document {error}>"
+        paged = f", .page(n) from 1, .page_of(position), .page_count ({unit}s)" if unit else ""
         return (
-            f"<Document {self.name}, {self.what}: [a:b] is a str, .lines(), .find(), grep(pattern), "
+            f"<Document {self.name}, {what}: [a:b] is a str, .lines(), .find(), grep(pattern), "
             f"chunks(context, size){paged}>"
         )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import logging
 import re
 from collections.abc import Iterator
 from types import ModuleType
@@ -96,17 +97,19 @@ class Pdf:
             raise Unreadable(
                 f"{self._name}: a PDF needs pypdfium2, which is not installed: pip install unspool[docs]"
             ) from None
+        logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # its warnings are of what is not read here
         file = _Source(self._octets)
         _forget(pypdfium2)
         try:
             pdf = pypdfium2.PdfDocument(file)
-            if pdf.get_formtype():
-                pdf.init_forms()
         except pypdfium2.PdfiumError as error:
             file.check()
             raise self._refused(getattr(error, "err_code", None)) from None
         try:
             file.check()
+            if pdf.get_formtype():
+                with contextlib.suppress(pypdfium2.PdfiumError):  # without it, what is filled in is not read
+                    pdf.init_forms()
             self._count = len(pdf)
             if self._count > MOST_PAGES:
                 raise Unreadable(
