@@ -78,6 +78,11 @@ def test_it_is_described_read_by_page_and_cited(paper: Path) -> None:
     assert (cited.source, cited.line, cited.found) == ("page 3", 7, True)
 
 
+def test_what_needs_a_str_says_what_to_do(paper: Path) -> None:
+    _, model = play([py("import re\nre.findall('May', context)"), py("submit(1)")], paper)
+    assert "context.finditer(pattern)" in shown(model, 1)
+
+
 def test_wrong_pages_say_which_there_are(paper: Path) -> None:
     code = "try:\n    context.page({})\nexcept IndexError as error:\n    print(error)"
     _, model = play([py(code.format(0), code.format(4)), py("submit(1)")], paper)

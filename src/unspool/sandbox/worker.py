@@ -1591,12 +1591,12 @@ def _through(error: BaseException, package: str) -> bool:
     return name.partition(".")[0] == package
 
 
+_RE = (
+    "re takes a str: use context.finditer(pattern), context.search(pattern), grep(pattern), or a slice [a:b]"
+)
 _HINTS = (
-    (
-        "expected string or bytes-like object, got 'LazyText'",
-        "re takes a str: context.finditer(pattern) and context.search(pattern) take the text as it is, "
-        "and so does grep(pattern); a slice, context[a:b], is a str",
-    ),
+    ("expected string or bytes-like object, got 'LazyText'", _RE),
+    ("expected string or bytes-like object, got 'Document'", _RE),
     (
         "can't be used in 'await' expression",
         "the functions of the REPL return their value at once: leave out await",
