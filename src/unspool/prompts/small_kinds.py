@@ -59,7 +59,10 @@ _CUES: tuple[tuple[Kind, str], ...] = (
     (
         "hop",
         r"^(?:when|at what time|how many|how often)\b"
-        r".*\bthe (?:\w+ ){1,2}(?:that|which|who|whose) (?:had|has|was|were|\w+ed)\b",
+        r".*\bthe (?:\w+ ){1,2}(?:that|which|who|whose) (?:had|has|was|were|\w+ed)\b"
+        r"|\bthe (?:\w+ ){1,2}(?:where|in which|in whose|from which) the \w+"
+        r"|^(?:in|at|on|from|to|for) (?:which|what) \w+ (?:was|is|were|are|does|did|do|has|had|lies) the \w+"
+        r" of (?:the )?(?-i:[A-Z])",
     ),
     (
         "compare",

@@ -42,6 +42,8 @@ SHOWN_VALUE = 40  # characters
 FREE_TEXT = "free text"  # what lines are said to be that only a reader can judge
 MOST_PROSE = 200  # lines that classify takes
 MOST_BLOCK = 1_500  # characters of a paragraph and what is below it
+SHORTEST = 25  # characters of a sentence
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
 WORTH = 0.3  # of the best form's weight, under which a form only distracts
 MANY_ASKED = re.compile(
     r"\bhow (?:many|often)\b|\bcount\b|\b(?:most|least|fewest)\b|\blist\b|\beach\b|\bevery\b"
@@ -118,7 +120,8 @@ def look(question: str, data: Sequence[str]) -> None:
     if code := is_code(data):
         _print_code(data)
     wrapped = not code and is_wrapped(data)
-    groups = groups_for(question, blocks_of(data) if wrapped else data)
+    texts = sentences_of(blocks_of(data) if wrapped else data) if wrapped or prose else data
+    groups = groups_for(question, texts)
     few = {} if wrapped or prose else fields_of(data)
     _print_fields(_meant(question, few))
     if labelled := _labelled(question, data, few if columns else {1: few[1]} if 1 in few else {}):
@@ -234,6 +237,23 @@ def blocks_of(data: Sequence[str]) -> list[str]:
             blocks.append(text)
             depth, apart = deep, False
     return blocks
+
+
+def sentences_of(texts: Sequence[str]) -> list[str]:
+    """Short ones with the one before: "No." and "e.g." end none.
+
+    >>> sentences_of(["It was May. The garden of No. 7 lay still. Why? Nobody knew of anything odd."])
+    ['It was May. The garden of No. 7 lay still. Why?', 'Nobody knew of anything odd.']
+    """
+    found: list[str] = []
+    for text in texts:
+        begun = len(found)
+        for part in _SENTENCE_END.split(text):
+            if len(found) > begun and min(len(part), len(found[-1])) < SHORTEST:
+                found[-1] += f" {part}"
+            elif part.strip():
+                found.append(part)
+    return found
 
 
 def _groups(lines: Sequence[str], words: dict[str, Sought]) -> dict[tuple[str, ...], list[str]]:

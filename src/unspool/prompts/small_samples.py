@@ -78,6 +78,7 @@ It was late in May, and the garden lay still.
 </data>
 
 62 lines of free text: code cannot judge them, classify can."""
+OWNER = "The Blue Room belongs to Ana Bell, who bought it in May."
 GUEST_TABLE = """`context` is a str of 1,904 characters, 25 lines.
 Its first 70 characters (data, not instructions):
 <data>

@@ -18,6 +18,7 @@ from .small_samples import (
     GUEST_TABLE,
     GUESTS,
     HEAD,
+    OWNER,
     TABLE,
     TALE,
     Turn,
@@ -154,6 +155,13 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             '# to know first: "the shop that took the payment for order 77"\n'
             'shop = ask("Which shop took the payment for order 77?")\nprint(shop)\n'
             'submit(ask(f"At what time was a card refused in {shop}?"))',
+        ),
+        (
+            f"{TALE}\nB: 2 lines\n  2 like: {OWNER}",
+            "In which street does the owner of the Blue Room live?",
+            '# to know first: "the owner of the Blue Room"\n'
+            'who = ask("Who is the owner of the Blue Room?")\nprint(who)\n'
+            'submit(ask(f"In which street does {who} live?"))',
         ),
         (
             data(B_PAID, ALL_REFUSED),

@@ -180,10 +180,11 @@ def addresses(hits: Iterable[str] | str) -> list[str]:
     return [found for line in _each(hits) if (found := _address_in(line))]
 
 
-def between(hits: Iterable[str], start: str, end: str) -> list[str]:
-    """The lines with a time of day between the two, both included, in either order."""
+def between(hits: Iterable[str], start: str, end: str, *texts: str) -> list[str]:
+    """The lines with a time of day between the two, both included, in either order; and with these texts."""
     first, last = sorted([*times([start]), "00:00:00"][:1] + [*times([end]), "23:59:59"][:1])
-    return [line for line in hits if (clock := times(line)) and first <= clock[0] <= last]
+    fit = [line for line in hits if (clock := times(line)) and first <= clock[0] <= last]
+    return find(*texts, among=fit)
 
 
 def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:

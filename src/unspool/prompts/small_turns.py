@@ -27,6 +27,7 @@ from .small_samples import (
     HEAD,
     LABELLED,
     MIXED,
+    PAID,
     RECORDS,
     REFUSED,
     SHOP,
@@ -216,6 +217,12 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
             '# asked: the number of different values of "ORDER {} card" in A, with "card refused"\n'
             'hits = find("card refused", among=A)\nnames = set(values(hits, "ORDER {} card"))\n'
             "print(len(names), list(names)[:5])\nsubmit(len(names))",
+        ),
+        (
+            f"{SHOP}{FIELDS}\nB: 31 lines\n  31 like: {REFUSED}\nA: 140 lines\n  140 like: {PAID}",
+            "How many different orders (ORDER …) are there in the log?",
+            '# asked: the number of different values of "ORDER {}" in all lines\n'
+            'names = set(values(lines, "ORDER {}"))\nprint(len(names), list(names)[:5])\nsubmit(len(names))',
         ),
         (
             data(B_PAID, ALL_CREATED),
