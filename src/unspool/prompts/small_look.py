@@ -42,7 +42,9 @@ SHOWN_VALUE = 40  # characters
 FREE_TEXT = "free text"  # what lines are said to be that only a reader can judge
 MOST_PROSE = 200  # lines that classify takes
 MOST_BLOCK = 1_500  # characters of a paragraph and what is below it
-SHORTEST = 25  # characters of a sentence
+SHORTEST, LONGEST_TITLE = 25, 60  # characters of a sentence, and of what stands alone above some
+MOST_SENTENCES = 4  # shown of a group
+_PRONOUN = re.compile(r"(?:its?|his|her|hers|he|she|they|their|this|these)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
 WORTH = 0.3  # of the best form's weight, under which a form only distracts
 MANY_ASKED = re.compile(
@@ -129,7 +131,7 @@ def look(question: str, data: Sequence[str]) -> None:
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):
         globals()[name] = group
         print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201
-        print_forms(group, 2)
+        print_forms(group, 2 if texts is data else MOST_SENTENCES)
 
 
 def _print_code(data: Sequence[str]) -> None:
@@ -240,19 +242,25 @@ def blocks_of(data: Sequence[str]) -> list[str]:
 
 
 def sentences_of(texts: Sequence[str]) -> list[str]:
-    """Short ones with the one before: "No." and "e.g." end none.
+    """Short ones with the one before: "No." and "e.g." end none. One that begins with a pronoun has the
+    title above it before it, for "its owner" is of nothing else.
 
     >>> sentences_of(["It was May. The garden of No. 7 lay still. Why? Nobody knew of anything odd."])
     ['It was May. The garden of No. 7 lay still. Why?', 'Nobody knew of anything odd.']
+    >>> sentences_of(["Blue Room", "Its owner is Ana Bell, of course. The Blue Room itself is very old."])
+    ['Blue Room', 'Blue Room: Its owner is Ana Bell, of course.', 'The Blue Room itself is very old.']
     """
     found: list[str] = []
+    title = ""
     for text in texts:
         begun = len(found)
+        if len(text) <= LONGEST_TITLE and not text.rstrip().endswith((".", "!", "?", ",", ";")):
+            title = text.strip()
         for part in _SENTENCE_END.split(text):
             if len(found) > begun and min(len(part), len(found[-1])) < SHORTEST:
                 found[-1] += f" {part}"
             elif part.strip():
-                found.append(part)
+                found.append(f"{title}: {part}" if title and _PRONOUN.match(part) else part)
     return found
 
 

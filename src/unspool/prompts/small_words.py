@@ -34,7 +34,7 @@ COMMON_WORDS = frozenset(
     appear appears report reports
     """.split()  # noqa: SIM905
 )
-_ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "e", "y")
+_ENDINGS = ("ings", "ing", "ies", "ers", "er", "ed", "es", "s", "e", "y")
 # What an event is called in one place and in another. A line is sought by the others only where no line has
 # the word of the question.
 _SAME = tuple(
