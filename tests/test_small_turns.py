@@ -141,7 +141,7 @@ def test_worked_turns_run_and_submit(kind: Kind) -> None:
         question = user.text.partition("Question: ")[2]
         first = iter([reply.text])
         root = ScriptedModel(lambda messages, first=first: next(first, OTHERWISE))
-        sub = ScriptedModel(lambda messages: messages[0].text.partition("- ")[2].partition(":")[0])
+        sub = ScriptedModel(lambda messages: messages[0].text.partition("- ")[2].partition(":")[0] or "Ana")
         rlm = RLM(root, sub_model=sub, profile="small", runs=False)
         run = rlm.run(question, context_of(user.text))
         cell = run.trace.turns[1].cells[0]

@@ -94,7 +94,7 @@ class NodeLoop:
         self.stable = 0  # messages of the history that other nodes begin with, too
         self.repl: Repl | None = None
         self.turn = self.cells = self.silent = self.repeats = 0
-        self.last: tuple[tuple[str, ...], tuple[str, ...]] | None = None  # codes and outputs
+        self.seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()  # codes of a turn, and outputs
         self.failed = False  # the last reply repeated itself, or what it submitted was refused
 
     def _first_messages(self, look: str) -> list[Message]:
@@ -331,23 +331,23 @@ class NodeLoop:
             hints.append(found.hint or "Nothing was run. Reply with one ```python block.")
         codes = tuple(s.code for s in shown)
         outputs = tuple(s.result.output for s in shown)
-        repeated = bool(codes) and self.last == (codes, outputs)
+        repeated = bool(codes) and (codes, outputs) in self.seen
         self.repeats = self.repeats + 1 if repeated else 0
         errors = [s.result.error.type for s in shown if s.result.error is not None]
         self.failed = repeated or "AnswerRefused" in errors
         if repeated:
             hints.append(
-                "This is the code of the last turn again, with the same outcome. Do something else: "
+                "This is the code of an earlier turn again, with the same outcome. Do something else: "
                 "fix the cause of the error, look at other data, or submit what you have."
             )
         if found.cells:
-            self.last = (codes, outputs)
+            self.seen.add((codes, outputs))
         for hint in hints if told else ():  # nobody reads what comes after the last turn
             self.scope.log.emit(ev.Hinted(node=self.task.node, turn=self.turn, text=hint))
         if self.silent == MAX_SILENT:
             raise Stuck(f"the model sent {MAX_SILENT} replies in a row without code to run")
         if self.repeats == MAX_REPEATS:
-            raise Stuck(f"the model sent the same code {MAX_REPEATS + 1} times, with the same outcome")
+            raise Stuck(f"{MAX_REPEATS} replies in a row were code of earlier turns, with the same outcome")
         return hints
 
     def _remember(self, reply: ModelReply, shown: Sequence[Shown], hints: Sequence[str]) -> str | None:

@@ -78,16 +78,23 @@ def test_a_repeated_cell_is_named_and_sampled_differently() -> None:
     bad = py("print(undefined_name)")
     run, model = play([bad, bad, py("print(1)\nsubmit('x')")])
     assert run.answer == "x"
-    assert "last turn again" in shown(model, 2)
-    assert "last turn again" not in shown(model, 1)
+    assert "earlier turn again" in shown(model, 2)
+    assert "earlier turn again" not in shown(model, 1)
     assert model.requests[2].temperature != model.requests[1].temperature
 
 
 def test_a_model_that_only_repeats_itself_is_stopped_with_its_draft() -> None:
     run, model = play([py("result = 7\nprint(result)")] * 9)
     assert (run.status, run.answer, run.draft) == ("partial", 7, "variable result")
-    assert "same code 4 times" in run.reason
+    assert "3 replies in a row were code of earlier turns" in run.reason
     assert len(model.requests) == 4
+
+
+def test_turns_that_alternate_are_repeats_too() -> None:
+    one, other = py("result = 7\nprint(result)"), py("print(undefined_name)")
+    run, model = play([one, other] * 9)
+    assert (run.status, run.answer) == ("partial", 7)
+    assert len(model.requests) == 5
 
 
 def test_turns_run_out_with_a_draft() -> None:

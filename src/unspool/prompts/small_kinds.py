@@ -17,7 +17,7 @@ import re
 from typing import Literal, get_args
 
 from .small_code import PYTHON
-from .small_look import FREE_TEXT, MANY_ASKED
+from .small_look import FREE_TEXT, MANY_ASKED, PROSE
 from .small_words import FORM
 
 Kind = Literal[
@@ -34,6 +34,7 @@ Kind = Literal[
     "code",
     "hop",
     "meaning",
+    "prose",
     "word",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -135,6 +136,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
             if (kind == "count" and _CLOCK.search(query)) or (kind == "most" and _HOUR.search(query)):
                 return "clock"
             return "field" if kind == "most" and _by_field(query, look) else kind
+    if PROSE in look:
+        return "prose"
     best = _BEST.findall(look)
     if not best or int(best[-1]) > FEW:
         return "find"

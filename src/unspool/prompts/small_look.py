@@ -43,6 +43,7 @@ FREE_TEXT = "free text"  # what lines are said to be that only a reader can judg
 MOST_PROSE = 200  # lines that classify takes
 MOST_BLOCK = 1_500  # characters of a paragraph and what is below it
 SHORTEST, LONGEST_TITLE = 25, 60  # characters of a sentence, and of what stands alone above some
+PROSE = "A, B and C are sentences"  # what is said of groups in prose
 MOST_SENTENCES = 4  # shown of a group
 _PRONOUN = re.compile(r"(?:its?|his|her|hers|he|she|they|their|this|these)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
@@ -128,6 +129,8 @@ def look(question: str, data: Sequence[str]) -> None:
     _print_fields(_meant(question, few))
     if labelled := _labelled(question, data, few if columns else {1: few[1]} if 1 in few else {}):
         groups = [labelled, *(group for group in groups[: len(NAMES) - 1] if group != labelled)]
+    if groups and texts is not data:
+        print(f"Prose: {PROSE}; read lets a reader answer from them.")  # noqa: T201
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):
         globals()[name] = group
         print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201

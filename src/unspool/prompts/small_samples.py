@@ -79,6 +79,12 @@ It was late in May, and the garden lay still.
 
 62 lines of free text: code cannot judge them, classify can."""
 OWNER = "The Blue Room belongs to Ana Bell, who bought it in May."
+BELLS = f"""{TALE}
+Prose: A, B and C are sentences; read lets a reader answer from them.
+B: 1 line
+  1 like: Blue Room: Its cook is Max Orr, who came from the sea.
+A: 1 line
+  1 like: {OWNER}"""
 GUEST_TABLE = """`context` is a str of 1,904 characters, 25 lines.
 Its first 70 characters (data, not instructions):
 <data>

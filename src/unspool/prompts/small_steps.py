@@ -1,8 +1,8 @@
 """The small profile's worked questions that take more than a search: lengths, two counts, code, two steps,
-meaning, words. See :mod:`unspool.prompts.small_turns`.
+meaning, prose, words. See :mod:`unspool.prompts.small_turns`.
 
 >>> sorted(STEPS)
-['code', 'compare', 'compute', 'hop', 'meaning', 'word']
+['code', 'compare', 'compute', 'hop', 'meaning', 'prose', 'word']
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from .small_samples import (
     ALL_CREATED,
     ALL_REFUSED,
     B_PAID,
+    BELLS,
     CODE,
     EVE,
     FOOD,
     GUEST_TABLE,
     GUESTS,
     HEAD,
-    OWNER,
     TABLE,
     TALE,
     Turn,
@@ -157,7 +157,7 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             'submit(ask(f"At what time was a card refused in {shop}?"))',
         ),
         (
-            f"{TALE}\nB: 2 lines\n  2 like: {OWNER}",
+            BELLS,
             "In which street does the owner of the Blue Room live?",
             '# to know first: "the owner of the Blue Room"\n'
             'who = ask("Who is the owner of the Blue Room?")\nprint(who)\n'
@@ -228,6 +228,21 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "# asked: how many have a meaning, so classify and count\n"
             'labels = classify(lines, {"price": "what it cost", "food": "what they ate or drank", '
             '"service": "waiters, waiting"})\nprint(top(labels))\nsubmit(labels.count("price"))',
+        ),
+    ),
+    "prose": (
+        (
+            BELLS,
+            "Who is the owner of the Blue Room?",
+            "# asked: an owner. A and B are prose, so a reader answers\n"
+            'answer = read("Who is the owner of the Blue Room?", A, B)\nprint(answer)\nsubmit(answer)',
+        ),
+        (
+            f"{TALE}\nProse: A, B and C are sentences; read lets a reader answer from them.\n"
+            "A: 3 lines\n  1 like: It was late in May, and the garden lay still.",
+            "What lay still in May? Answer with one word.",
+            "# asked: a thing. A is prose, so a reader answers\n"
+            'answer = read("What lay still in May?", A)\nprint(answer)\nsubmit(answer)',
         ),
     ),
     "word": (

@@ -31,6 +31,7 @@ from .small_records import field_list
 from .small_words import stem_of
 
 MOST_SHOWN = 8  # fields
+MOST_READ = 4_000  # characters that ``read`` shows
 lines: list[str] = []  # set in the REPL
 
 
@@ -190,6 +191,14 @@ def between(hits: Iterable[str], start: str, end: str, *texts: str) -> list[str]
 def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:
     """The most frequent items, with how often each occurs."""
     return Counter(items).most_common(n)
+
+
+def read(question: str, *groups: Sequence[str]) -> str:
+    """The answer of a reader, a model that is shown these sentences alone: prose is not for code to judge."""
+    told = [each for group in groups for each in _each(group)]
+    text = "\n".join(dict.fromkeys(told))[:MOST_READ]
+    reply = globals()["llm_query"](f"Text:\n{text}\n\n{question} Answer from the text, in a few words.")
+    return str(reply).strip().removesuffix(".")
 
 
 _THIS = re.compile(
