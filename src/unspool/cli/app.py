@@ -23,9 +23,11 @@ from . import (
     viewer,
     watch,
 )
+from .commands import Commands
 from .terminal import Output
 
 app = typer.Typer(
+    cls=Commands,
     name="unspool",
     help="Ask a question of an input that no context window holds.",
     no_args_is_help=True,

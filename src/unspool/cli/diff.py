@@ -52,22 +52,28 @@ def diff(first: First, second: Second, runs: RunsFolder = None) -> None:
             told = Figures.of(found.started, found.ended, root, found.roots(), found.last)
             both.append(_Run(name, told, root))
         paper = Paper.stdout()
-        paper.write(_head(both, paper.width))
+        paper.write(_head(both), hang=2)
+        paper.write(_table(both, paper.width))
         paper.write(_parting(*both))
         paper.write(_answers(both), whole=True)
 
 
-def _head(both: Sequence[_Run], width: int | None) -> Iterator[Row]:
-    from rich.cells import set_cell_size
-
+def _head(both: Sequence[_Run]) -> Iterator[Row]:
     from .paint import BOLD, DIM, part
-    from .terminal import cut
 
-    column = _COLUMN if width is None else max(8, (width - _LABEL) // 2 - 1)
     yield (part(f"A  {both[0].name}", BOLD),)
     yield (part(f"B  {both[1].name}", BOLD),)
     yield (part(_same(both), DIM),)
     yield ()
+
+
+def _table(both: Sequence[_Run], width: int | None) -> Iterator[Row]:
+    from rich.cells import set_cell_size
+
+    from .paint import DIM, part
+    from .terminal import cut
+
+    column = _COLUMN if width is None else max(8, (width - _LABEL) // 2 - 1)
     for name, *values in zip(_NAMES, *map(_figures, "AB", both), strict=True):
         shown = [set_cell_size(cut(value.replace("\n", " "), column), column) for value in values]
         yield (part(name.ljust(_LABEL), DIM), part(f"{shown[0]} "), part(shown[1].rstrip()))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from .ask import named
+from .commands import Commands
 from .exits import CANCELLED, errors_as_exits
 from .options import Models, ModelSettingsGiven, Quiet, SubModels, UsdLimit
 from .report import duration
@@ -26,7 +26,7 @@ MOST_SEEDS = 10_000
 JOBS = 4  # samples at once, where a model says nothing of how many requests it takes
 
 
-class SuiteOrCommand(TyperGroup):
+class SuiteOrCommand(Commands):
     """``unspool eval NAME``: a command of that name, or else ``run`` with a suite of that name."""
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
@@ -43,11 +43,13 @@ def list_() -> None:
     """List the suites."""
     from ..evals import SUITES
     from ..evals.sample import size_words
+    from .paint import Paper, part
 
-    out = Output(sys.stdout)
+    paper = Paper.stdout()
     for suite in SUITES.values():
-        out.line(f"{suite.name:<10}{suite.words} (from {size_words(suite.smallest)} tokens)")
-        out.line(f"{'':<10}tasks: {', '.join(suite.tasks)}")
+        about = f"{suite.name:<10}{suite.words} (from {size_words(suite.smallest)} tokens)"
+        tasks = f"{'':<10}tasks: {', '.join(suite.tasks)}"
+        paper.write([(part(about),), (part(tasks),)], hang=10)
 
 
 @app.command("report")

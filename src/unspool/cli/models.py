@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from .commands import Commands
 from .exits import errors_as_exits
 from .terminal import Output
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, cls=Commands)
 
 
 @app.command("list")
@@ -19,19 +20,24 @@ def list_() -> None:
     from ..errors import ConfigError
     from ..models.catalog import list_models, models_dir
     from ..models.local_process import require_llama_cpp
+    from .paint import Paper, part
 
-    out = Output(sys.stdout)
+    paper = Paper.stdout()
+
+    def line(text: str) -> None:
+        paper.write([(part(text),)], hang=2)
+
     for state in list_models():
         file = state.file
         there = str(state.path) if state.path else f"not here yet: unspool models pull {file.name}"
         default = ", default" if state.default else ""
-        out.line(f"local:{file.name}  ({file.size / 1e6:,.0f} MB, {file.license}{default})")
-        out.line(f"  {there}")
+        line(f"local:{file.name}  ({file.size / 1e6:,.0f} MB, {file.license}{default})")
+        line(f"  {there}")
     try:
         require_llama_cpp()
     except ConfigError as error:
-        out.line(f"None of them can be used yet: {error}")
-    out.line(f"Any other: local:/path/to/model.gguf. Models are kept in {models_dir()}.")
+        line(f"None of them can be used yet: {error}")
+    line(f"Any other: local:/path/to/model.gguf. Models are kept in {models_dir()}.")
 
 
 @app.command("pull")

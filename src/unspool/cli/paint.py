@@ -13,6 +13,7 @@ characters stand for them.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _CODE: Mapping[str, str] = {
     "Token.Name.Function": CYAN,
     "Token.Operator.Word": "34",
 }
+_WORDS = re.compile(r"\s+|\S+")
 _ASCII = str.maketrans({"├": "|", "└": "`", "│": "|", "─": "-", "·": "|", "…": "~", "→": ">", "←": "<"})
 
 
@@ -98,6 +100,30 @@ def fitted(row: Row, width: int) -> Row:
     return tuple(kept)
 
 
+def wrapped(row: Row, width: int, hang: int) -> Iterator[Row]:
+    """The row as rows that are broken between words, all but the first ``hang`` columns in. A word that is
+    longer than a row is left to the terminal: a path can be copied then.
+
+    >>> [painted(each, colour=False) for each in wrapped((part("one two "), part("three", BOLD)), 9, 2)]
+    ['one two', '  three']
+    """
+    from rich.cells import cell_len
+
+    kept: list[Part] = []
+    room = width
+    for each in row:
+        for word in _WORDS.findall(each.text):
+            size = cell_len(word)
+            if size > room and kept and not (len(kept) == 1 and kept[0].text == " " * hang):
+                yield tuple(kept[:-1] if kept[-1].text.isspace() else kept)
+                kept, room = [Part(" " * hang)], width - hang
+                if word.isspace():
+                    continue
+            kept.append(Part(word, each.style))
+            room -= size
+    yield tuple(kept)
+
+
 @dataclass(frozen=True, slots=True)
 class Paper:
     """A stream to paint on. ``width`` is None where nothing is cut: a pipe, a file."""
@@ -115,11 +141,19 @@ class Paper:
         unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
         return Paper(Output(stream), colour, columns(stream), unicode)
 
-    def write(self, rows: Iterable[Row], *, whole: bool = False) -> None:
-        """The rows as lines; cut at the width unless all of them is wanted (``whole``)."""
-        lines = (
-            painted(row if whole or self.width is None else fitted(row, self.width), colour=self.colour)
-            for row in rows
-        )
+    def write(self, rows: Iterable[Row], *, whole: bool = False, hang: int | None = None) -> None:
+        """The rows as lines; cut at the width unless all of them is wanted: as they are (``whole``), or
+        broken between words, and then so many columns in (``hang``)."""
+        fit = self._whole if whole or self.width is None else self._cut if hang is None else self._wrap
+        lines = (painted(line, colour=self.colour) for row in rows for line in fit(row, hang or 0))
         text = "".join(line + "\n" for line in lines)
         self.out.write(text if self.unicode else text.translate(_ASCII))
+
+    def _whole(self, row: Row, hang: int) -> Iterable[Row]:
+        return (row,)
+
+    def _cut(self, row: Row, hang: int) -> Iterable[Row]:
+        return (fitted(row, self.width or 0),)
+
+    def _wrap(self, row: Row, hang: int) -> Iterable[Row]:
+        return wrapped(row, self.width or 0, hang)

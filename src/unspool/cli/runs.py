@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .commands import Commands
 from .exits import errors_as_exits
 from .options import RunsFolder
 from .terminal import Output, columns, complain, cut, safe
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..run_index import RunRow
     from ..types import Limit
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, cls=Commands)
 
 LAST = "last"
 

@@ -72,7 +72,7 @@ def _status(view: View, now: float, unicode: bool) -> Text:
     if view.turn:
         parts.append(f"turn {view.turn}" + (f" of {view.max_turns}" if view.max_turns else ""))
     parts.append(view.phase)
-    if view.started is not None:
+    if view.started is not None and view.phase != "done":  # of a run that is over the last line says it
         parts.append(f"{max(0.0, now - view.started):.0f} s")
     if view.nodes > 1:
         parts.append("1 child" if view.nodes == 2 else f"{view.nodes - 1:,} children")

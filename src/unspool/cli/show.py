@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -143,7 +144,9 @@ def _turn(part: _Part, paper: Paper, going: bool) -> None:
 
     assert part.node is not None and part.turn is not None  # noqa: PT018 (a turn is of a node)
     now = time.time() if going else None
-    paper.write(turn_rows(part.node, part.turn, now=now, short=paper.width is not None), whole=True)
+    rows = turn_rows(part.node, part.turn, now=now, short=paper.width is not None)
+    paper.write(islice(rows, 1), hang=2)
+    paper.write(rows, whole=True)
 
 
 def _tree(builder: TraceBuilder, part: _Part, name: str, paper: Paper, going: bool) -> None:
@@ -153,7 +156,7 @@ def _tree(builder: TraceBuilder, part: _Part, name: str, paper: Paper, going: bo
 
     now = time.time() if going else None
     if part.node is None or part.roots:
-        paper.write(_head(builder, name, going), whole=True)
+        paper.write(_head(builder, name, going), hang=2)
     branches = builder.branches() if part.roots else ()
     for branch in branches:
         between = [()] if branch is not branches[0] else []
@@ -235,12 +238,15 @@ def _end(builder: TraceBuilder, name: str, runs: Path | None, paper: Paper, goin
             rows.append((part(f"the answer is a draft: {ended.draft}", RED),))
         reading = builder.reading
         rows += [(part(line, DIM),) for line in reading_lines(reading.coverage(), reading.citations())]
-        if ended.answer is not None:
-            rows += block(as_text(ended.answer), indent="")
+    paper.write(rows if len(rows) > 1 else [], hang=2)
+    more: list[Row] = []
+    if ended is not None and ended.answer is not None:
+        more += block(as_text(ended.answer), indent="")
     driven = builder.started is not None and builder.started.model.startswith(DRIVEN)
     if not driven and (ended is None or ended.status != "answered"):
         watched = f"it is still going: unspool watch {name}{runs_option(runs)}"
         unread = f"nothing of it can be read. To remove it: unspool runs rm {name}{runs_option(runs)}"
         told = unread if builder.started is None else to_go_on(name, runs, ended, builder.started)
-        rows += [(part(watched if going else told),)] if going or told else []
-    paper.write(rows if len(rows) > 1 else [], whole=True)
+        more += [(part(watched if going else told),)] if going or told else []
+    paper.write([()] if more and len(rows) == 1 else [])
+    paper.write(more, whole=True)

@@ -1,0 +1,36 @@
+"""How a group of commands shows its help.
+
+Contract: help fits a narrow terminal, and what a command does is broken between words, never cut.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperGroup
+
+from .terminal import columns
+
+if TYPE_CHECKING:
+    from typer._click.core import Context
+    from typer._click.formatting import HelpFormatter
+
+_NARROW = 53  # columns; in fewer, click writes lines of 50
+_WHOLE = 1_000  # characters of what a command does
+
+
+class Commands(TyperGroup):
+    """See the module docstring."""
+
+    def make_context(self, *given: Any, **settings: Any) -> Context:
+        width = columns(sys.stdout)
+        if width is not None and width < _NARROW:
+            settings.setdefault("terminal_width", max(20, width - 1))
+        return super().make_context(*given, **settings)
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(name, each.get_short_help_str(limit=_WHOLE)) for name, each in found if each is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

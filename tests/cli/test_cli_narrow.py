@@ -1,0 +1,52 @@
+"""Lists and help on terminals of 40 and 80 columns: no line is longer, and no word is cut in two."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from .. import stories
+from .conftest import MakeCli
+from .test_cli_live import on_terminal
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def lines_of(sent: str) -> list[str]:
+    return ESCAPES.sub("", sent).replace("\r\n", "\n").split("\n")
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize(
+    "command", ["--help", "runs --help", "eval --help", "ask --help", "eval list", "models list"]
+)
+def test_help_and_lists_fit_and_are_whole(make_cli: MakeCli, command: str, columns: int) -> None:
+    cli = make_cli(["unused"])
+    code, sent = on_terminal(cli, cli.command(*command.split()), columns=columns)
+    assert code == 0
+    lines = lines_of(sent)
+    paths = [
+        line for line in lines if cell_len(line) > columns and len(line.split()) > 1
+    ]  # a path is one word
+    assert paths == []
+    words = " ".join(sent.split())
+    assert "..." not in words.replace("[ARGS]...", "").replace("[FILE]...", "")
+    whole = " ".join(cli.run(cli.command(*command.split())).stdout.decode().split())
+    if command.endswith("list"):
+        assert words == whole  # as in a pipe, but for where lines end
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_the_head_of_a_run_is_broken_between_words(make_cli: MakeCli, tmp_path: Path, columns: int) -> None:
+    run = stories.with_children(tmp_path / "kept")
+    cli = make_cli(["unused"])
+    show = cli.command("runs", "show", run.id, "--runs", str(tmp_path / "kept"))
+    code, sent = on_terminal(cli, show, columns=columns)
+    assert code == 0
+    head = lines_of(sent)[: lines_of(sent).index("")]
+    assert max(map(cell_len, head)) <= columns
+    piped = cli.run(show).stdout.decode()
+    assert " ".join(" ".join(head).split()) == " ".join(piped.partition("\n\n")[0].split())
