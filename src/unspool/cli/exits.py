@@ -21,7 +21,7 @@ from contextlib import contextmanager
 
 from ..errors import ConfigError, ContextError, NoServer, UnspoolError
 from ..types import Status
-from .terminal import Stdout, complain, unwritten
+from .terminal import complain, unwritten
 
 FAILED, USAGE, CANCELLED, TERMINATED = 1, 2, 130, 143
 
@@ -65,8 +65,5 @@ def ended() -> Iterator[None]:
         code = end.code
     except KeyboardInterrupt:  # before the command had begun to listen for it
         code = CANCELLED
-    except OSError:  # of what writes to stdout by itself: the help
-        if not (isinstance(sys.stdout, Stdout) and sys.stdout.gone):
-            raise
     lost = unwritten()
     sys.exit(FAILED if lost and not code else code)

@@ -16,39 +16,56 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from dataclasses import dataclass
+from typing import BinaryIO, TextIO
 
 from ..safe_text import safe as safe
 
 
-class Stdout(io.TextIOWrapper):
-    """Stdout that knows why it takes nothing more; the first write that fails raises, those after it do
-    nothing."""
+@dataclass(slots=True)
+class Lost:
+    """What a stream takes nothing more for: the one place where that is known."""
 
-    error = ""  # but for a reader that has gone
-    gone = False
+    gone: bool = False
+    error: str = ""  # but for a reader that has gone
+    told: bool = False
+
+    def take(self, error: OSError, stream: TextIO) -> None:
+        self.gone = True
+        self.error = "" if isinstance(error, BrokenPipeError) else error.strerror or str(error)
+        _redirect_to_null(stream)
+
+
+class Stdout(io.TextIOWrapper):
+    """Stdout for whatever writes to it: once it takes nothing more, writing does nothing."""
+
+    def __init__(
+        self,
+        buffer: BinaryIO,
+        encoding: str,
+        *,
+        line_buffering: bool = False,
+        write_through: bool = False,
+    ) -> None:
+        super().__init__(
+            buffer, encoding, "backslashreplace", line_buffering=line_buffering, write_through=write_through
+        )
+        self.lost = Lost()
 
     def write(self, text: str) -> int:
-        if not self.gone:
+        if not self.lost.gone:
             try:
                 return super().write(text)
             except OSError as error:
-                self._give_up(error)
-                raise
+                self.lost.take(error, self)
         return len(text)
 
     def flush(self) -> None:
-        if not self.gone:
+        if not self.lost.gone:
             try:
                 super().flush()
             except OSError as error:
-                self._give_up(error)
-                raise
-
-    def _give_up(self, error: OSError) -> None:
-        self.gone = True
-        self.error = "" if isinstance(error, BrokenPipeError) else error.strerror or str(error)
-        _redirect_to_null(self)
+                self.lost.take(error, self)
 
 
 class _Closed(io.RawIOBase):
@@ -77,7 +94,6 @@ def prepare_streams() -> None:
         sys.stdout = Stdout(
             plain.buffer,
             plain.encoding,
-            "backslashreplace",
             line_buffering=plain.line_buffering,
             write_through=plain.write_through,
         )
@@ -86,12 +102,12 @@ def prepare_streams() -> None:
 
 
 def unwritten(what: str = "the output", more: str = "") -> bool:
-    """Whether stdout did not take all that was written; this is told, once."""
+    """Whether stdout did not take all that was written, and nobody was told: this is told, once."""
     out = sys.stdout
-    if not isinstance(out, Stdout) or not out.error:
+    if not isinstance(out, Stdout) or not out.lost.error or out.lost.told:
         return False
-    complain(f"{what} could not be written: {out.error}{more}")
-    out.error = ""
+    complain(f"{what} could not be written: {out.lost.error}{more}")
+    out.lost.told = True
     return True
 
 
@@ -129,30 +145,31 @@ def cut(line: str, width: int | None) -> str:
 
 
 class Output:
-    """Writes to a stream for as long as somebody reads it."""
+    """Writes to a stream at once, for as long as somebody reads it."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self.stream = stream
-        self.gone = stream is None
-        # Why nothing more can be written, but for a reader that has gone.
-        self.error = "it is closed" if stream is None else ""
+        self._lost = stream.lost if isinstance(stream, Stdout) else Lost()
+        if stream is None:
+            self._lost = Lost(gone=True, error="it is closed")
+
+    @property
+    def gone(self) -> bool:
+        return self._lost.gone
+
+    @property
+    def error(self) -> str:
+        """Why nothing more can be written, but for a reader that has gone."""
+        return self._lost.error
 
     def write(self, text: str) -> None:
-        if self.gone or self.stream is None:
+        if self.stream is None or self.gone:
             return
         try:
             self.stream.write(text)
             self.stream.flush()
-        except BrokenPipeError:
-            self._give_up()
-        except OSError as error:  # a full disk, a terminal that was closed
-            self.error = error.strerror or str(error)
-            self._give_up()
-
-    def _give_up(self) -> None:
-        self.gone = True
-        if self.stream is not None:
-            _redirect_to_null(self.stream)
+        except OSError as error:  # a full disk, a terminal that was closed; Stdout has taken it already
+            self._lost.take(error, self.stream)
 
     def line(self, text: str = "") -> None:
         self.write(text + "\n")
