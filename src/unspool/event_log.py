@@ -12,8 +12,8 @@ the order in which they came; an event that is *passing* is handed on and not ke
 
 from __future__ import annotations
 
+import os
 import time as _time
-import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -68,4 +68,4 @@ class EventLog:
 
 def new_id() -> str:
     """For a run. Sorts by time, unique without a registry: 20261129-185427-3f9a1c2b."""
-    return _time.strftime("%Y%m%d-%H%M%S", _time.gmtime()) + "-" + uuid.uuid4().hex[:8]
+    return _time.strftime("%Y%m%d-%H%M%S", _time.gmtime()) + "-" + os.urandom(4).hex()

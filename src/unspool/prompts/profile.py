@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from ..cells import Found, find_cells
 from ..models.protocol import Message, ModelReply
@@ -181,4 +181,4 @@ def names_in(imports: tuple[str, ...]) -> frozenset[str]:
 
 def read_text(name: str) -> str:
     """A text file that lies beside the profiles."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()

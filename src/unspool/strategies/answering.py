@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from ..answers import AnswerType
 from ..cells import Cell, Found
@@ -52,7 +52,7 @@ _FENCED = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\Z", re.DOTALL)
 @cache
 def text_beside(name: str) -> str:
     """A text file that lies beside the strategies."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
 
 
 def repl_text(*more: str) -> str:
