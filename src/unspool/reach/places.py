@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from time import thread_time
 
-from .short_lines import LEAST, SHORT_LINE, Piece, ShortLines
+from .short_lines import FEW, LEAST, SHORT_LINE, Piece, ShortLines, long_lines
 
 GRAM = LEAST // 2  # each match of LEAST characters holds a whole one of these that starts at a multiple
 ENTRIES = 40_000  # of the index; in a text with more, its substrings are longer
@@ -29,6 +29,7 @@ SURE = 128  # characters of a match that needs no better one
 MANY = 4  # places of a substring that the index keeps
 WINDOW = 1 << 24  # characters that one search goes through before the clock is looked at
 PROBE = 4_096  # characters of the longest text that is looked for
+SEARCHED = 1 << 23  # characters that are gone through for a short text before an index is made
 EXACT = 1 << 22  # characters up to which two texts are compared whole, and not by samples
 MOST_HEADS = 20_000
 MOST_KNOWN = 1_000
@@ -55,6 +56,7 @@ class Places:
         self._gram = max(GRAM, -(-len(home) // ENTRIES))
         self._fine = self._gram == GRAM  # the index finds all that counts
         self._index: dict[int, int | list[int]] | None = None  # by hash
+        self._searched = 0  # regions that were looked for without it
         self._lines: ShortLines | None = None
         self._whole = 1
         self._turn: dict[str, int] = {}  # how often a repeated piece was found
@@ -246,6 +248,8 @@ class Places:
         return self._index
 
     def _by_index(self, text: str, low: int, high: int) -> Piece | None:
+        if self._index is None and self._has_nothing(text, low, high):
+            return None
         index, gram, best, is_line = self._grams(), self._gram, (0, 0, 0), False
         tried: set[int] = set()
         for number, at in enumerate(self._order(low, high - gram + 1)):
@@ -263,9 +267,8 @@ class Places:
                 piece = self.extended(text, at, place, low, high)
                 if piece[2] > best[2]:
                     best = piece
-            is_line = self.is_line(
-                best
-            )  # of many lines each is found where it begins, not all at every place
+            # Of many lines each is found where it begins, not all at every place.
+            is_line = self.is_line(best)
             if best[2] >= SURE or best[2] == high - low or is_line or self._fits(text, best):
                 break
         if best[2] and best[2] < SURE and not is_line and not self._fits(text, best):
@@ -273,6 +276,14 @@ class Places:
         if not self._counts(best):
             return None
         return self._next_place(best)
+
+    def _has_nothing(self, text: str, low: int, high: int) -> bool:
+        """Whether a short region has nothing of the home text, as most of what cells work out: that is known
+        sooner than an index is made."""
+        home, size = self.home, self._gram
+        self._searched += 1
+        short = self._searched <= FEW and (high - size + 1 - low) * len(home) <= SEARCHED
+        return short and not any(text[at : at + size] in home for at in range(low, high - size + 1))
 
     def _fits(self, text: str, piece: Piece) -> bool:
         """Whether it fills the room that the pieces of the last texts had, and no other can be longer."""
@@ -343,7 +354,7 @@ class Places:
             first, last = max(low, start), min(high, len(text) - self._behind)
             if last - first >= LEAST and (piece := self._at_part(text, first, last, low, high)):
                 return piece
-        for first, last in self._lines_within(text, low, high):
+        for first, last in long_lines(text, low, high):
             if self._is_absent(text, first, last):
                 continue
             for start, end in _quarters(first, last):
@@ -357,17 +368,6 @@ class Places:
         if part.isspace() or part in self._absent or (place := self._found(part)) < 0:
             return None
         return self.extended(text, first, place, low, high)
-
-    @staticmethod
-    def _lines_within(text: str, low: int, high: int) -> list[tuple[int, int]]:
-        lines, first = [], low
-        while first < high:
-            last = text.find("\n", first, high)
-            last = high if last < 0 else last
-            if last - first >= LEAST:
-                lines.append((first, last))
-            first = last + 1
-        return sorted(lines, key=lambda line: line[0] - line[1])
 
     def _found(self, part: str) -> int:
         """The first place behind where the last piece began, else the first of all."""
