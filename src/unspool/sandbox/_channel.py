@@ -16,7 +16,10 @@ from collections.abc import Callable
 
 from .worker import Frame, FrameReader, ProtocolError
 
-_CHUNK = 1 << 18
+_LITTLE, _CHUNK = (
+    1 << 16,
+    1 << 18,
+)  # bytes of a read, the larger where the last one filled its buffer
 _MUCH = 64 << 20
 
 
@@ -38,6 +41,7 @@ class FrameChannel:
         self._on_lost = on_lost
         self._out: deque[tuple[memoryview, tuple[int, ...]]] = deque()
         self._waiting = 0
+        self._size = _LITTLE
         self._reading = False
         self._held = False
         self.open = True
@@ -116,7 +120,7 @@ class FrameChannel:
 
     def _read(self) -> None:
         try:
-            data = self._sock.recv(_CHUNK)
+            data = self._sock.recv(self._size)
         except BlockingIOError:
             return
         except OSError:
@@ -124,6 +128,7 @@ class FrameChannel:
         if not data:
             self._lose("")
             return
+        self._size = _CHUNK if len(data) == self._size else _LITTLE
         self._reader.feed(data)
         self._take()
 

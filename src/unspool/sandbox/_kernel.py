@@ -164,7 +164,7 @@ class Room:
         try:
             with channel, self._aside:
                 repl.interrupts.install()
-                repl.screen.cell = number
+                repl.screen.state = number
                 calls = repl.calls = _Calls(channel, repl.interrupts)
                 code = cast(str, calls.receive().values[0])
                 if repl.marks is not None:
@@ -172,12 +172,12 @@ class Room:
                 ended = repl.run(number, code)
                 repl.finish(ended)
                 calls.drop()
-                repl.screen.cell = 0
+                repl.screen.state = 0
                 calls.send(repl.told(number, ended))
         except OSError:  # the host has gone, or the cell has closed our socket
             pass
         finally:
-            repl.screen.cell = 0
+            repl.screen.state = 0
             done.set()
 
 

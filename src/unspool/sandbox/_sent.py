@@ -22,7 +22,7 @@ LEAST = (3, 11)
 _HERE = Path(__file__).parent
 _MODULES = (
     "_far", "_wire", "zygote", "keeper", "linux", "worker", "_parcel", "_texts", "_memory", "_node",
-    "_identity", "_landlock", "_namespaces", "_seccomp", "_syscalls",
+    "_forks", "_identity", "_landlock", "_namespaces", "_seccomp", "_syscalls",
 )  # fmt: skip
 # Of the environment that the command gives: what finds the interpreter's own libraries.
 KEPT = (

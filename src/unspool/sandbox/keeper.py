@@ -220,11 +220,14 @@ class Keeper:
 
     def _hear(self, kind: bytes, pid: int, number: int) -> None:
         """``R`` ready, ``C`` a cell starts, ``D`` it is done, ``E`` the same and no fork follows, ``T`` the
-        checkpoint has taken over, ``P`` a fork that will run the next cell, ``K`` kill my checkpoint."""
+        checkpoint has taken over, ``P`` a fork that will run the next cell."""
         if kind == b"C":
             self._start(pid, number)
         elif kind in (b"R", b"D", b"E", b"T"):
             self._dying = self._checkpoint
+            if self._dying and kind != b"T" and pid == self._runner:  # it may not send signals
+                with contextlib.suppress(OSError):
+                    os.kill(self._dying, signal.SIGKILL)
             self._stop()
             self._repl = pid
             if kind == b"R":
@@ -234,11 +237,6 @@ class Keeper:
                 self._answer(b"ok")
         elif kind == b"P" and not self._runner:
             kill_all(self._group, spare=[self._repl, pid, self._dying], heir=pid)
-        elif kind == b"K":  # it may not send signals
-            if pid == self._runner and self._checkpoint:
-                with contextlib.suppress(OSError):
-                    os.kill(self._checkpoint, signal.SIGKILL)
-            self._answer(b"ok" if pid == self._runner else b"no")
 
     def _answer(self, word: bytes) -> None:
         """Never waits: who has not read hundreds of answers is no worker of ours."""

@@ -41,9 +41,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING or __package__:
-    from . import _identity, _landlock, _namespaces, _seccomp, _syscalls
+    from . import _forks, _identity, _landlock, _namespaces, _seccomp, _syscalls
     from ._node import kill_node, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
 else:
+    import _forks
     import _identity
     import _landlock
     import _namespaces
@@ -144,11 +145,11 @@ def fork_node() -> int:
     global _state
     now = state()
     if now.tier != "namespaces":
-        return os.fork()
+        return _forks.fork()
     mine = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     try:
         _syscalls.call("unshare", _namespaces.NEWPID)
-        child = os.fork()
+        child = _forks.fork()
         if child:
             _syscalls.call("setns", mine, _namespaces.NEWPID)
         else:

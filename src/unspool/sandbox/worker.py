@@ -64,6 +64,8 @@ MAX_BODY = 256 << 20
 INLINE = 256  # longer strings travel as segments
 INT_BITS = 14_000  # Python refuses to print ints much larger than this
 PREFIX = struct.Struct("<IQ")
+LITTLE = 1 << 16  # bytes of a read, as long as no more come at once
+_CUT = int(socket.MSG_CTRUNC)  # an enum takes longer than the rest of a look at it
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 
 
@@ -619,7 +621,8 @@ class Screen:
     """
 
     _TOTAL = struct.Struct("<Q")
-    _START = 24  # behind the number of characters, the word of a dying cell, and the cell's number
+    _START = 24  # behind the number of characters, the word of a dying cell, and the state
+    STANDS = 1 << 61
 
     def __init__(self, shown: int, fd: int = -1) -> None:
         self.shown = shown
@@ -700,18 +703,19 @@ class Screen:
             return data.decode("utf-32-le", "replace")
 
     @property
-    def cell(self) -> int:
-        """The number of the cell that runs, 0 between two cells."""
-        return int(self._TOTAL.unpack_from(self._memory, 16)[0]) & ((1 << 62) - 1)
+    def state(self) -> int:
+        """The number of the cell that runs; between two, of the last that stands, and ``STANDS``."""
+        return int(self._TOTAL.unpack_from(self._memory, 16)[0]) & (2 * self.STANDS - 1)
 
-    @cell.setter
-    def cell(self, number: int) -> None:
-        self._TOTAL.pack_into(self._memory, 16, number)
+    @state.setter
+    def state(self, state: int) -> None:
+        self._TOTAL.pack_into(self._memory, 16, state)
 
     @classmethod
     def running(cls, fd: int) -> int:
-        """The same, of the file that somebody else writes to."""
-        return int.from_bytes(os.pread(fd, 8, 16), "little") & ((1 << 62) - 1)
+        """The cell that runs, from the file, which somebody else writes to; 0 between two."""
+        state = int.from_bytes(os.pread(fd, 8, 16), "little") & (2 * cls.STANDS - 1)
+        return 0 if state & cls.STANDS else state
 
     def last_word(self, word: bytes | None = None) -> bytes:
         """Eight bytes from a cell that is about to end itself to the checkpoint; read once."""
@@ -886,8 +890,8 @@ class Calls:
         self._frames = FrameReader(max_body=1 << 33, max_header=1 << 31)
         self._poll = select.poll()
         self._poll.register(channel, select.POLLIN)
-        self._lost = False
-        self.over = False
+        self._size = LITTLE
+        self._lost = self.over = False
 
     def call(self, name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         return self.call_for(name, args, kwargs)[0]
@@ -966,8 +970,9 @@ class Calls:
 
     def _read(self) -> None:
         try:
-            data, fds, flags, _ = socket.recv_fds(self._channel, 1 << 20, 64)
-            if fds or flags & socket.MSG_CTRUNC:  # cut where this process has too many open already
+            data, fds, flags, _ = socket.recv_fds(self._channel, self._size, 64)
+            self._size = 1 << 20 if len(data) == self._size else LITTLE  # it is a new buffer each time
+            if fds or flags & _CUT:  # cut where this process has too many open already
                 self._arrived.append(fds)
         except OSError:
             data = b""
@@ -1025,17 +1030,17 @@ REACH = f"{__package__.rpartition('.')[0]}.reach" if __package__ else "reach"  #
 
 def reach(name: str) -> types.ModuleType:
     """A module of the package ``reach``: beside this file's folder, and in the sandbox loaded before."""
-    return importlib.import_module(f"{REACH}.{name}")
+    return sys.modules.get(f"{REACH}.{name}") or importlib.import_module(f"{REACH}.{name}")
 
 
 def _as_schema(schema: object) -> object:
     """A JSON schema, from one or from a type that says the same."""
-    return cast(object, reach("typed").schema_of(schema))
+    return None if schema is None else cast(object, reach("typed").schema_of(schema))
 
 
 def _as_wanted(schema: object, value: object) -> object:
     """A reply that fits, as the type that was asked for."""
-    return cast(object, reach("typed").as_wanted(schema, value, LLMError))
+    return value if schema is None else cast(object, reach("typed").as_wanted(schema, value, LLMError))
 
 
 def _all_as_wanted(schema: object, values: object) -> object:
@@ -1213,12 +1218,7 @@ class Functions:
     def llm_query(self, *args: object, **kwargs: object) -> object:
         """llm_query(prompt, *, model=None, schema=None, images=None): one call to a language model."""
         usage = "llm_query(prompt, model=None, schema=None, images=None): question and text in one prompt"
-        names = {
-            "prompt": _PROMPT,
-            "model": (),
-            "schema": _SCHEMA,
-            "images": ("image",),
-        }
+        names = {"prompt": _PROMPT, "model": (), "schema": _SCHEMA, "images": ("image",)}
         given = bind("llm_query", usage, names, args, kwargs, positional=1)
         prompt = _one_prompt(given.get("prompt"), "llm_query", "llm_query_batched")
         images = given.get("images")
@@ -2004,14 +2004,18 @@ def reseed(seed: int) -> None:
 class Worker:
     """The life of a worker: it waits for cells, and forks a checkpoint of itself before each."""
 
-    def __init__(self, control: socket.socket, desk: socket.socket | None) -> None:
+    def __init__(
+        self, control: socket.socket, desk: socket.socket | None, fork: Callable[[], int] = os.fork
+    ) -> None:
         self._control = control
         self._desk = desk  # the keeper's
+        self._fork = fork
         self._frames = FrameReader()
         self._fds: list[int] = []
         self._channel: socket.socket | None = None
         self._links: dict[int, int] = {}
         self._checkpoint = 0  # the pid of the process that this one falls back on
+        self._stands = Screen.STANDS  # the state of the screen when nothing runs
         self._fresh = True  # no cell has run: a new REPL is as good as a checkpoint
         self._ahead = True
         self._forking = False
@@ -2056,12 +2060,11 @@ class Worker:
                 self._guard_ahead()
             frame, fds = self._next_order()
             number = frame.number("n")
-            self._repl.screen.cell = number
+            self._repl.screen.state = number
             try:
                 self._cell(number, socket.socket(fileno=fds[0]))
             except MemoryError:
                 self._give_up(b"memory")
-            self._repl.screen.cell = 0
             self._fresh = False
 
     def _next_order(self) -> tuple[Frame, list[int]]:
@@ -2139,7 +2142,10 @@ class Worker:
     def _report(self, number: int, ended: Ended) -> None:
         repl = self._repl
         frame = repl.told(number, ended)
-        self._dismiss()  # from here on the cell stands
+        # From here on the cell stands: the checkpoint, which the keeper ends when it hears of that, is out of
+        # date, and goes by itself if it is woken first.
+        self._checkpoint, self._stands = 0, Screen.STANDS + number
+        repl.screen.state = self._stands
         # What the cell has left running is ended by the keeper: when it hears of the fork that comes
         # next, or else at once, and then it must have happened before this process forks again.
         self._tell(b"D %d" % number if self._ahead else b"E %d" % number)
@@ -2147,19 +2153,6 @@ class Worker:
             repl.calls.send(frame)
         if not self._ahead:
             self._settle()
-
-    def _dismiss(self) -> None:
-        checkpoint, self._checkpoint = self._checkpoint, 0
-        if not checkpoint:
-            return
-        try:
-            os.kill(checkpoint, signal.SIGKILL)
-        except ProcessLookupError:  # the cell has killed it
-            return
-        except PermissionError:  # signals are refused here: the keeper does it
-            assert self._desk is not None
-            self._tell(b"K 0")
-            self._desk.recv(16)
 
     def _guard_ahead(self) -> None:
         """Makes the checkpoint while the host is busy elsewhere, unless no further cell is likely."""
@@ -2175,7 +2168,7 @@ class Worker:
             me = os.getpid()
             self._forking = True
             try:
-                child = os.fork()
+                child = self._fork()
             except OSError:
                 return
             finally:
@@ -2187,10 +2180,10 @@ class Worker:
                     self._repl.rehearse()
                 return
             _, status = os.waitpid(child, 0)
-            number = self._repl.screen.cell
-            deaths = 0 if number else deaths + 1
-            if number:
-                self._take_over(number, status)
+            state = self._repl.screen.state
+            deaths = deaths + 1 if state == self._stands else 0
+            if not deaths:
+                self._take_over(state, status)
 
     def _order_waits(self) -> bool:
         poll = select.poll()
@@ -2208,7 +2201,9 @@ class Worker:
 
     def _take_over(self, number: int, status: int) -> None:
         screen = self._repl.screen
-        screen.cell = 0
+        if number & screen.STANDS:  # of a cell that this process knows nothing of
+            os._exit(0)
+        screen.state = self._stands
         word = screen.last_word()
         output, printed, omitted = screen.take()
         if self._repl.marks is not None:

@@ -28,9 +28,12 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 if TYPE_CHECKING or __package__:
     from ..reach.marks import Marks
-    from . import _parcel, _texts, keeper, linux, worker
+    from . import _forks, _parcel, _texts, keeper, linux, worker
 else:  # executed as a file: its siblings are not a package here
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import _forks
+
+    _forks.watch()
     import _parcel
     import _texts
     import keeper
@@ -163,6 +166,7 @@ class Zygote:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
         self._zero_copy = _texts.self_test()
         warm = warm_up(setup["warm"])
+        _forks.unwatch()
         gc.collect()
         gc.freeze()
         return {"tier": tier, "zero_copy": self._zero_copy, "warm": warm}
@@ -181,7 +185,7 @@ class Zygote:
 
     def _make_spare(self) -> None:
         post, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        fork: Callable[[], int] = linux.fork_node if self._hardened else os.fork
+        fork: Callable[[], int] = linux.fork_node if self._hardened else _forks.fork
         self._forking = True  # a keeper that is not on the list yet must not be taken for a stray
         pid = fork()
         if not pid:
@@ -248,7 +252,7 @@ def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
     try:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        pid = os.fork()
+        pid = _forks.fork()
         if not pid:
             try:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -333,7 +337,7 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
         linux.seal_worker(confined, memory=memory, mapped=mapped, copied=copied, files=files)
     else:
         _limit_plainly(scratch, request["memory"] + copied)
-    worker.Worker(socket.socket(fileno=control), desk).serve(load, room, Marks)
+    worker.Worker(socket.socket(fileno=control), desk, _forks.fork).serve(load, room, Marks)
 
 
 def _limit_plainly(scratch: str, memory: int) -> None:
