@@ -85,12 +85,19 @@ def node_memory(pids: Collection[int], known: Collection[tuple[int, int]] = ()) 
 
     ``known``: (st_dev, st_ino) of files that do not count, such as the memfd of the context.
     """
+    total = node_files(pids, known)
+    for pid in pids:
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            total += sum(int(line.split()[1]) for line in file if line.startswith(b"Pss:")) * 1024
+    return total
+
+
+def node_files(pids: Collection[int], known: Collection[tuple[int, int]] = ()) -> int:
+    """Bytes of the files without a name alone: what they take without being mapped, too."""
     total = 0
     seen = set(known)
     for pid in pids:
         with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-                total += sum(int(line.split()[1]) for line in file if line.startswith(b"Pss:")) * 1024
             for fd in os.listdir(f"/proc/{pid}/fd"):
                 with contextlib.suppress(OSError):
                     status = os.stat(f"/proc/{pid}/fd/{fd}")

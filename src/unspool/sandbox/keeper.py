@@ -146,6 +146,14 @@ def resident(pids: Collection[int]) -> int:
     return total
 
 
+def newest() -> bytes:
+    """The last process or thread that was begun, among those that this process can see; nothing where the
+    system does not say. While it stays the same, there are no others than before."""
+    with contextlib.suppress(OSError), open("/proc/loadavg", "rb") as file:
+        return file.read().rpartition(b" ")[2]
+    return b""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a node may use. ``measure_…`` come from the hardening, so that there is one way to count."""
@@ -156,6 +164,7 @@ class Limits:
     tasks: int  # processes and threads
     count_tasks: Callable[[Collection[int]], int]
     measure_memory: Callable[[Collection[int]], int]
+    measure_files: Callable[[Collection[int]], int]  # what is in that and in no process
     measure_scratch: Callable[[], int]
 
 
@@ -177,7 +186,9 @@ class Keeper:
         self._listening = True
         self._base = 0  # what the worker had before its first cell
         self._samples = 0
-        self._used = 0
+        self._newest = b""
+        self._pids: list[int] = []  # of all processes of the node, as of then
+        self._used = self._files = 0
         self._next_sample = time.monotonic() + CALM
 
     def serve(self, wakeup: int) -> None:
@@ -315,22 +326,28 @@ class Keeper:
     def _sample(self) -> float:
         """Looks what the node uses, kills it over a limit; the seconds until the next look.
 
-        First what is quickly had: while processes multiply, a close look at each would take seconds.
+        First what is quickly had: while processes multiply, a close look at each would take seconds. A calm
+        node takes next to nothing: there may be a hundred, all of which wait for models.
         """
-        limits = self._limits
-        if os.getpid() == 1 and (crowd := len(os.listdir("/proc")) - OTHER_ENTRIES) > limits.processes:
-            self._over("processes", crowd)
-        pids = [pid for pid in descendants(os.getpid()) if pid != self._checkpoint]
+        limits, last = self._limits, newest()
+        begun = not last or last != self._newest or len(self._pids) > FEW
+        if begun:
+            self._newest = last
+            if os.getpid() == 1 and (crowd := len(os.listdir("/proc")) - OTHER_ENTRIES) > limits.processes:
+                self._over("processes", crowd)
+            self._pids = descendants(os.getpid())
+        pids = [pid for pid in self._pids if pid != self._checkpoint]
         if len(pids) > limits.processes:
             self._over("processes", len(pids))
-        elif (tasks := limits.count_tasks(pids)) > limits.tasks:
+        elif begun and (tasks := limits.count_tasks(pids)) > limits.tasks:
             self._over("processes", tasks)
         self._samples += 1
-        close = self._samples % (3 if len(pids) <= FEW else 30) == 0
-        if close and (scratch := limits.measure_scratch()) > limits.scratch:
-            self._over("scratch", scratch)
-        used = sum(max(0, resident([pid]) - self._base) for pid in pids)
-        if close or used > limits.memory // 2:
+        if self._samples % (3 if len(pids) <= FEW else 30) == 0:
+            if (scratch := limits.measure_scratch()) > limits.scratch:
+                self._over("scratch", scratch)
+            self._files = limits.measure_files(pids)
+        used = self._files + sum(max(0, resident([pid]) - self._base) for pid in pids)
+        if used > limits.memory // 2:  # pages that they share were counted for each of them
             used = limits.measure_memory(pids) - self._base
         if used > limits.memory:
             self._over("memory", used)

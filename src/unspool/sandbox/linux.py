@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING or __package__:
     from . import _forks, _identity, _landlock, _namespaces, _seccomp, _syscalls
-    from ._node import kill_node, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
+    from ._node import kill_node, node_files, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
 else:
     import _forks
     import _identity
@@ -50,12 +50,12 @@ else:
     import _namespaces
     import _seccomp
     import _syscalls
-    from _node import kill_node, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
+    from _node import kill_node, node_files, node_memory, node_pids, node_tasks, remove_tree, scratch_bytes
 
 __all__ = [
     "MAX_TASKS", "Confined", "State", "available", "close_others", "confine_worker", "enter", "fork_node",
-    "kill_node", "make_scratch", "node_memory", "node_pids", "node_tasks", "remove_scratch", "scratch_bytes",
-    "seal_worker", "state",
+    "kill_node", "make_scratch", "node_files", "node_memory", "node_pids", "node_tasks", "remove_scratch",
+    "scratch_bytes", "seal_worker", "state",
 ]  # fmt: skip
 
 MAX_TASKS = 256  # processes and threads of one node

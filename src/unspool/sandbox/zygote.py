@@ -23,7 +23,7 @@ import signal
 import socket
 import sys
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 if TYPE_CHECKING or __package__:
@@ -294,9 +294,6 @@ def _remove_scratch(path: str, hardened: bool) -> None:
 
 
 def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, int]) -> keeper.Limits:
-    def memory(pids: Collection[int]) -> int:
-        return linux.node_memory(pids, [context])
-
     in_memory = hardened and linux.state().tier == "namespaces"  # a file system with a size of its own
     return keeper.Limits(
         memory=request["memory"] + request["mapped"],
@@ -304,7 +301,8 @@ def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, 
         processes=MAX_PROCESSES,
         tasks=linux.MAX_TASKS,
         count_tasks=linux.node_tasks,
-        measure_memory=memory,
+        measure_memory=functools.partial(linux.node_memory, known=[context]),
+        measure_files=functools.partial(linux.node_files, known=[context]),
         measure_scratch=(lambda: 0) if in_memory else (lambda: linux.scratch_bytes(scratch)),
     )
 
