@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from unspool.sandbox import _forks
+from unspool.sandbox import _forks, keeper
 
 from .conftest import Session
 
@@ -59,3 +59,10 @@ async def test_a_fork_of_a_cell_gets_new_locks(repl: Session) -> None:
     await repl.show("kept = 1")  # so that it runs in a process that was forked as it is
     assert (await repl.show(HELD)).splitlines()[-1] == "7"
     assert await repl.show("import threading\nkept, threading.main_thread().is_alive()") == "(1, True)"
+
+
+def test_the_keeper_can_tell_that_a_process_was_begun() -> None:
+    before = keeper.newest()
+    subprocess.run([sys.executable, "-c", ""], check=True, timeout=60)
+    assert before
+    assert keeper.newest() != before
