@@ -245,14 +245,14 @@ class Keeper:
                 self._base = self._base or resident([pid])
             elif kind != b"D":
                 kill_all(self._group, spare=[pid, self._dying])  # what a cell starts ends with it
-                self._answer(b"ok")
+                self._answer()
         elif kind == b"P" and not self._runner:
             kill_all(self._group, spare=[self._repl, pid, self._dying], heir=pid)
 
-    def _answer(self, word: bytes) -> None:
+    def _answer(self) -> None:
         """Never waits: who has not read hundreds of answers is no worker of ours."""
         with contextlib.suppress(OSError):
-            self._desk.send(word, socket.MSG_DONTWAIT)
+            self._desk.send(b"ok", socket.MSG_DONTWAIT)
 
     def _start(self, pid: int, number: int) -> None:
         self._stop()
