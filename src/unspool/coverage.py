@@ -20,7 +20,7 @@ look, a question, a prompt) is read once the model has replied, for before that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import events as ev
 from .ranges import IDENTITY, Shown, Spans, Stretch, share_of, unread
@@ -121,18 +121,21 @@ class CoverageBuilder:
             return Coverage()
         prints, calls = Spans(), Spans()
         unplaced = unknown = 0
+        traced = not root.prompts()
         for shown in root.texts():
             unknown += shown.ranges is None
             unplaced += shown.unplaced
             prints.add(shown.ranges or ())
         for shown in root.prompts():
+            traced |= shown.ranges is not None
             unknown += shown.ranges is None
             unplaced += shown.unplaced
             calls.add(shown.ranges or ())
         children = Spans()
         ranges, more_unplaced, more_unknown = self._by_children(self._root, self._children())
         children.add(ranges)
-        return _told(root.measured, prints, calls, children, unplaced + more_unplaced, unknown + more_unknown)
+        told = _told(root.measured, prints, calls, children, unplaced + more_unplaced, unknown + more_unknown)
+        return told if traced else replace(told, by_sub_calls=None)
 
     def citations(self) -> tuple[Citation, ...]:
         """The quotes of the root and its children."""

@@ -209,6 +209,7 @@ class NodeLoop:
             self.api.printed = True  # the model has looked, even at an empty input
             self.scope.retire(repl)
             self.repl = None
+            self.api.context_goes()
         return shown.result.output.strip()
 
     async def _ask(self) -> ModelReply:

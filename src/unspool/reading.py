@@ -41,7 +41,7 @@ class Coverage:
     size: int | None = None  # in ``unit``
     read: int | None = None
     by_prints: float | None = None
-    by_sub_calls: float | None = None
+    by_sub_calls: float | None = None  # None, too, where it is known of none of them
     by_children: float | None = None
     unplaced: int = 0  # characters shown that there was no time to look for in the input
     unknown: int = 0  # prints and sub-calls of which it is not known what they showed

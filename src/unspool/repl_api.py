@@ -62,6 +62,10 @@ class ReplApi:
         """How many sub-calls were made, and what became of those that failed."""
         return self._subs.made, self._subs.failed
 
+    def context_goes(self) -> None:
+        """The REPL of the turns is another one, without the context: the model copies what it sends."""
+        self._subs.has_context = False
+
     def measured(self) -> None:
         """Tells how large the context is, where that is known and new."""
         if (told := self.ground.measured(self._task.node)) is not None:

@@ -55,6 +55,7 @@ class SubCalls:
         self.read = Spans()  # of the context
         self.unsure = False  # whether more of it may have been read
         self.known = Known(scope.cache)
+        self.has_context = True  # the REPL; else what prompts have of it was copied by the model
 
     def skip(self, past: PastCell) -> None:
         """The calls of a cell that is not run again. What it has paid for is known, if it was undone."""
@@ -75,8 +76,12 @@ class SubCalls:
             raise HostCallError("ValueError", f"model={model!r} is not known here; known: {known}")
         return caller
 
+    def _shown(self, call: HostCall, count: int) -> list[Shown]:
+        """What each prompt of a call has of the context."""
+        return self._ground.read(call.kwargs.get("ranges"), count) if self.has_context else [UNKNOWN] * count
+
     async def query_of(self, call: HostCall) -> object:
-        (shown,) = self._ground.read(call.kwargs.get("ranges"), 1)
+        (shown,) = self._shown(call, 1)
         model, schema, images = (call.kwargs.get(name) for name in ("model", "schema", "images"))
         return await self.query(call.args[0], model, schema, images, shown=shown)
 
@@ -97,7 +102,7 @@ class SubCalls:
         images = [None] * len(texts) if given is None else as_items(given)
         if len(images) != len(texts):
             raise HostCallError("ValueError", f"images=: {len(texts)} lists are needed, one for each prompt")
-        shown = self._ground.read(call.kwargs.get("ranges"), len(texts))
+        shown = self._shown(call, len(texts))
         prompts = [
             Prompt((Message("user", text, as_images(some)),), schema, shown=read)
             for text, some, read in zip(texts, images, shown, strict=True)
@@ -119,7 +124,7 @@ class SubCalls:
         caller, kwargs = self._caller(call.kwargs.get("model")), call.kwargs
         size = size_of(kwargs.get("pack"), self._comfortable(caller))
         work = Work.of(instruction, Schema.of(kwargs.get("schema")))
-        shown = self._ground.read(call.kwargs.get("ranges"), len(items))
+        shown = self._shown(call, len(items))
         return await settle(work, items, size, lambda prompts: self._batch(prompts, caller), shown)
 
     def _comfortable(self, caller: Caller) -> Size:
@@ -150,7 +155,7 @@ class SubCalls:
                 raise HostCallError("ValueError", f"examples use a label that is not in labels: {label!r}")
             examples.append((as_text(item), name))
         caller = self._caller(call.kwargs.get("model"))
-        shown = self._ground.read(call.kwargs.get("ranges"), len(items))
+        shown = self._shown(call, len(items))
         return [
             labels.given(result) if isinstance(result, str) else result
             for result in await self._label(items, shown, labels, examples, caller)

@@ -113,6 +113,18 @@ def test_a_value_shown_at_the_end_of_a_cell_is_read() -> None:
     assert any(a <= 500 and b >= 899 for a, b in _joined(read(run)))
 
 
+@pytest.mark.parametrize(
+    "code", ["print(repr(context[2000:4000]))", "context[2000:4000]", "print([context[2000:4000]])"]
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_repr_is_read_whatever_ends_its_lines(code: str, end: str) -> None:
+    run, _ = play([py(code), py("submit(1)")], TEXT.replace("\n", end))
+    ((start, stop),) = read(run)
+    assert start <= 2000
+    assert stop >= 4000
+    assert stop - start < 2100
+
+
 def test_items_of_a_list_and_pages_of_a_mapping() -> None:
     items = [f"question number {n}: what is {n} times {n} ?" for n in range(50)]
     run, _ = play(

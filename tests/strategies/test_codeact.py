@@ -59,3 +59,12 @@ def test_prose_is_no_answer_and_says_so() -> None:
     run, model = by("codeact", ["It is two.", py("submit(2)")])
     assert run.answer == 2
     assert "submit" in asked(model, 1)
+
+
+def test_what_the_model_copies_into_a_sub_call_is_not_known_to_be_nothing() -> None:
+    code = py(f"print(llm_query('Which animal? ' + {LONG[:480]!r}))")
+    run, _ = by("codeact_subcalls", [code, "fox", py("submit(1)")], LONG[:1_000])
+    assert run.coverage.share == 1  # all of it is in the window
+    assert (run.coverage.by_sub_calls, run.coverage.unknown) == (None, 1)
+    run, _ = by("codeact_subcalls", [py("submit(1)")], LONG[:1_000])
+    assert (run.coverage.by_sub_calls, run.coverage.unknown) == (0, 0)

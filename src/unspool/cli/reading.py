@@ -32,7 +32,7 @@ def percent(share: float) -> str:
 def reading_lines(coverage: Coverage, citations: Sequence[Citation], width: int = 100) -> Iterator[str]:
     """The share that was read, then each quote with its place; ``width``: what a quote is cut to."""
     if coverage.share is not None:
-        sure = not coverage.unplaced and not coverage.unknown
+        sure = coverage.share >= 1 or (not coverage.unplaced and not coverage.unknown)
         yield f"models read {'' if sure else 'at least '}{percent(coverage.share)} of the input"
     for each in citations[:MOST_CITED]:
         yield _cited(each, width)

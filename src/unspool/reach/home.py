@@ -90,6 +90,7 @@ def _lines_in(text: str, low: int, high: int) -> Iterator[tuple[int, str]]:
     while low < high:
         end = text.find("\n", low, high)
         end = high if end < 0 else end
-        if end - low >= LEAST:
-            yield low, text[low:end]
+        line = text[low:end].removesuffix("\r")
+        if len(line) >= LEAST:
+            yield low, line
         low = end + 1

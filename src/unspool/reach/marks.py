@@ -48,6 +48,7 @@ UNPLACED = ALL = -1
 MEASURED = -2
 MOST_STEPS = 500  # pieces in which a text that is not all ASCII is laid beside its bytes
 WHOLE = (1 << 62) - 1  # the end of a file of which the size is not known
+_ESCAPES = (("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\'", "'"), ("\\\\", "\\"))  # of a repr
 _ROW, _CHILD_ROW = struct.Struct("<4q"), struct.Struct("<6q")
 
 
@@ -129,8 +130,10 @@ class Marks:
         if len(text) < SHORT_LINE:
             return self._news()
         shown = [text]
-        if "\\n" in text or "\\t" in text:  # the repr of a text, or of a list of them
-            told = text.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'").replace("\\\\", "\\")
+        if any(escape in text for escape, _ in _ESCAPES[:3]):  # the repr of a text, or of a list of them
+            told = text
+            for escape, character in _ESCAPES:
+                told = told.replace(escape, character)
             home = self._home()
             shown = [told, text] if home is not None and "\\" in home.home else [told]
         rows = [

@@ -104,7 +104,7 @@ function mapBody(run, body, map) {
 /** @param {Told} map @param {string} unit */
 function summary(map, unit) {
   const { coverage } = map;
-  const over = coverage.unplaced || coverage.unknown ? "at least " : "";
+  const over = coverage.share < 1 && (coverage.unplaced || coverage.unknown) ? "at least " : "";
   const lost = [
     map.unknown ? `of ${count(map.unknown, "print or sub-call", "prints and sub-calls")} it is not known what they showed` : "",
     map.left_out ? `${count(map.left_out, "reader")} had too many ranges to be shown` : "",

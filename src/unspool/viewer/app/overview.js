@@ -147,7 +147,8 @@ function shares(run, map) {
     " ",
     map.parts.length ? el("a", { href: toRun(run.id, "map") }, "map of the input") : null,
   );
-  const over = coverage.unplaced || coverage.unknown ? "at least " : "";
+  const over = coverage.share < 1 && (coverage.unplaced || coverage.unknown) ? "at least " : "";
+  const calls = coverage.by_sub_calls === null ? "of what was given to sub-calls it is not known" : `given to sub-calls ${percent(coverage.by_sub_calls)}`;
   return [
     el(
       "div",
@@ -168,7 +169,7 @@ function shares(run, map) {
     el(
       "p",
       { class: "dim" },
-      `printed ${percent(coverage.by_prints)}, given to sub-calls ${percent(coverage.by_sub_calls)}, read by children ${percent(coverage.by_children)}. What code searched by itself is not known.`,
+      `printed ${percent(coverage.by_prints)}, ${calls}, read by children ${percent(coverage.by_children)}. What code searched by itself is not known.`,
     ),
   ];
 }
