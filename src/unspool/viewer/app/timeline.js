@@ -66,9 +66,17 @@ export function timelinePage(run) {
   let chosen = null;
   let waiting = false;
 
-  const gutter = () => (scroller.clientWidth < 600 ? 44 : 88);
-  const width = () => Math.max(50, (scroller.clientWidth - gutter()) * scale);
-  const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width();
+  // What is asked of the layout is asked once for all bars: each time it may have to be made anew.
+  let wide = 0;
+  let high = 0;
+  let gutter = 88;
+  let width = 50;
+  const measure = () => {
+    [wide, high] = [scroller.clientWidth, scroller.clientHeight];
+    gutter = wide < 600 ? 44 : 88;
+    width = Math.max(50, (wide - gutter) * scale);
+  };
+  const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width;
 
   function show() {
     const until = run.told?.going ? now() : run.told?.last ?? 1;
@@ -92,8 +100,9 @@ export function timelinePage(run) {
 
   function draw() {
     waiting = false;
-    const [wide, high] = [scroller.clientWidth, scroller.clientHeight];
-    space.style.width = `${gutter() + width()}px`;
+    measure();
+    const [above, before] = [scroller.scrollTop, scroller.scrollLeft];
+    space.style.width = `${gutter + width}px`;
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(wide * ratio);
     canvas.height = Math.round(high * ratio);
@@ -104,28 +113,28 @@ export function timelinePage(run) {
     pen.scale(ratio, ratio);
     const look = colours();
     pen.font = `12px ${look.font}`;
-    const left = gutter() - scroller.scrollLeft;
+    const left = gutter - before;
     pen.save();
     pen.beginPath();
-    pen.rect(gutter(), 0, wide, high);
+    pen.rect(gutter, 0, wide, high);
     pen.clip();
-    ticks(pen, look, left, wide, high);
-    for (let at = firstLane(); at < lines.length && tops[at] - scroller.scrollTop < high; at++) {
-      const y = tops[at] - scroller.scrollTop;
+    ticks(pen, look, left);
+    for (let at = firstLane(above); at < lines.length && tops[at] - above < high; at++) {
+      const y = tops[at] - above;
       for (const bar of lines[at].bars) bar_(pen, look, bar, left, y, lines[at].height);
     }
     pen.restore();
-    labels(pen, look, high);
+    labels(pen, look, above);
     pen.fillStyle = look.paper;
     pen.fillRect(0, 0, wide, AXIS - 2);
-    axis(pen, look, left, wide);
+    axis(pen, look, left);
   }
 
-  const firstLane = () => {
+  const firstLane = (/** @type {number} */ above) => {
     let [low, high] = [0, lines.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (tops[middle] + lines[middle].height < scroller.scrollTop) low = middle + 1;
+      if (tops[middle] + lines[middle].height < above) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -135,7 +144,7 @@ export function timelinePage(run) {
   function bar_(pen, look, bar, left, y, height) {
     const start = left + x(bar.from);
     const size = Math.max(2, x(bar.to) - x(bar.from) - (bar.kind === "call" ? 0.5 : 1));
-    if (start + size < 0 || start > scroller.clientWidth) return;
+    if (start + size < 0 || start > wide) return;
     const inset = bar.kind === "call" ? 1 : 3;
     const failed = bar.state.startsWith("failed") || bar.state === "error";
     const colour = failed ? look.bad : bar.state === "going on" ? look.live : look[bar.kind];
@@ -156,32 +165,32 @@ export function timelinePage(run) {
     }
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} high */
-  function labels(pen, look, high) {
+  /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} above */
+  function labels(pen, look, above) {
     pen.fillStyle = look.paper;
-    pen.fillRect(0, 0, gutter() - 4, high);
+    pen.fillRect(0, 0, gutter - 4, high);
     pen.fillStyle = look.dim;
-    for (let at = firstLane(); at < lines.length && tops[at] - scroller.scrollTop < high; at++) {
+    for (let at = firstLane(above); at < lines.length && tops[at] - above < high; at++) {
       if (lines[at].label) pen.fillText(
         lines[at].label.slice(-12),
         4 + Math.min(4, lines[at].depth) * 6,
-        tops[at] - scroller.scrollTop + 15,
-        gutter() - 12,
+        tops[at] - above + 15,
+        gutter - 12,
       );
     }
   }
 
   const steps = () => {
-    const about = ((to - from) * 110) / width();
+    const about = ((to - from) * 110) / width;
     const power = 10 ** Math.floor(Math.log10(about));
     const step = [1, 2, 5, 10].map((n) => n * power).find((each) => each >= about) ?? about;
-    const first = Math.max(0, Math.floor((scroller.scrollLeft / width()) * ((to - from) / step)));
-    const last = Math.min(Math.floor((to - from) / step), first + Math.ceil(scroller.clientWidth / 60));
+    const first = Math.max(0, Math.floor((scroller.scrollLeft / width) * ((to - from) / step)));
+    const last = Math.min(Math.floor((to - from) / step), first + Math.ceil(wide / 60));
     return Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => (first + at) * step);
   };
 
-  /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} left @param {number} wide @param {number} high */
-  function ticks(pen, look, left, wide, high) {
+  /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} left */
+  function ticks(pen, look, left) {
     pen.fillStyle = look.line;
     for (const at of steps()) if (left + x(from + at) < wide) pen.fillRect(
       Math.round(left + x(from + at)),
@@ -191,21 +200,23 @@ export function timelinePage(run) {
     );
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} left @param {number} wide */
-  function axis(pen, look, left, wide) {
+  /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} left */
+  function axis(pen, look, left) {
     pen.fillStyle = look.dim;
     for (const at of steps()) {
       const place = left + x(from + at);
-      if (place >= gutter() - 1 && place < wide - 20) pen.fillText(at ? duration(at) : "0", place + 3, 13);
+      if (place >= gutter - 1 && place < wide - 20) pen.fillText(at ? duration(at) : "0", place + 3, 13);
     }
   }
 
   /** @param {number} by 0: all of it */
   function zoom(by) {
-    const middle = (scroller.scrollLeft + scroller.clientWidth / 2) / (gutter() + width());
+    measure();
+    const middle = (scroller.scrollLeft + wide / 2) / (gutter + width);
     scale = by ? Math.min(MOST_ZOOM, Math.max(1, scale * by)) : 1;
-    space.style.width = `${gutter() + width()}px`;
-    scroller.scrollLeft = middle * (gutter() + width()) - scroller.clientWidth / 2;
+    measure();
+    space.style.width = `${gutter + width}px`;
+    scroller.scrollLeft = middle * (gutter + width) - wide / 2;
     soon();
   }
 
@@ -228,7 +239,7 @@ export function timelinePage(run) {
         if (tops[lane] < scroller.scrollTop + AXIS) scroller.scrollTop = tops[lane] - AXIS;
         else if (tops[lane] + 30 > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = tops[lane] + 30 - scroller.clientHeight;
         const at = x(bar.from);
-        if (at < scroller.scrollLeft || at > scroller.scrollLeft + scroller.clientWidth - gutter()) scroller.scrollLeft = at - 40;
+        if (at < scroller.scrollLeft || at > scroller.scrollLeft + wide - gutter) scroller.scrollLeft = at - 40;
       }
     }
     soon();
@@ -247,7 +258,7 @@ export function timelinePage(run) {
   function under(event) {
     const area = canvas.getBoundingClientRect();
     const y = event.clientY - area.top + scroller.scrollTop;
-    const at = event.clientX - area.left - gutter() + scroller.scrollLeft;
+    const at = event.clientX - area.left - gutter + scroller.scrollLeft;
     const lane = lines.findIndex((each, place) => y >= tops[place] && y < tops[place] + each.height);
     return lane < 0 ? null : lines[lane].bars.find(
       (bar) => at >= x(bar.from) - 1 && at <= Math.max(x(bar.to), x(bar.from) + 2) + 1,
