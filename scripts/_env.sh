@@ -10,8 +10,9 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 venv=$root/.venv
 python=$venv/bin/python
-# What a caller has set for another project must not decide what runs here.
-unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# What a caller has set for another project must not decide what runs here. Modules are compiled once: tests start
+# hundreds of interpreters.
+unset PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 
 # uv's own installer puts it where PATH often does not lead.
 export PATH=$PATH:${HOME:-}/.local/bin:${HOME:-}/.cargo/bin
@@ -81,6 +82,8 @@ ensure_env() {
         "$python" -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || make_venv
         install --require-hashes --no-deps -r "$root/requirements/$set.txt"
         install --no-deps --no-build-isolation -e "$root"
+        # uv compiles nothing, and a sandbox may write nothing: without this every start of one compiles it all again.
+        "$python" -c 'from unspool.sandbox.zygote import warm_up; warm_up([])'
         env_key "$set" | cksum >"$venv/.unspool-$set"
     fi
     exec 9>&-
