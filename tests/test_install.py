@@ -44,12 +44,17 @@ def interpreter(version: str) -> str | None:
 
 def install(python: Path) -> None:
     """Install the checkout as users do; from uv's cache first, which needs no network."""
-    ways = [[str(python), "-m", "pip", "install", "-q", "--retries", "1", "--no-input", str(ROOT)]]
+    ways = [[str(python), "-m", "pip", "install", "-q", "--no-input", str(ROOT)]]
     if uv := shutil.which("uv"):
         ways.insert(0, [uv, "pip", "install", "-q", "--offline", "--python", str(python), str(ROOT)])
+    # In the environment, so that the pip which pip starts for hatchling knows it: where there is no network it
+    # waits 8 seconds for each package otherwise.
+    env = {**os.environ, "PIP_RETRIES": "1"}
     said = []
     for way in ways:
-        done = subprocess.run(way, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            way, env=env, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL
+        )
         if done.returncode == 0:
             return
         said.append(done.stdout + done.stderr)
