@@ -52,6 +52,8 @@ install() {
         if uv pip install --offline --quiet --python "$python" "$@" 2>/dev/null; then return 0; fi
         if uv pip install --quiet --python "$python" "$@"; then return 0; fi
         say "uv could not install; trying pip"
+        # uv has tried the network several times: a mirror that pip alone knows need not wait for it at each package.
+        export PIP_RETRIES="${PIP_RETRIES:-1}"
     fi
     "$python" -m pip install -qq --disable-pip-version-check --no-input "$@"
 }
