@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from unspool import RLM
-from unspool.durable import Syncer
+from unspool.durable import Syncer, replace_whole
 from unspool.errors import JournalError
 from unspool.journal import VALUES, Journal
 from unspool.testing import ScriptedModel
@@ -77,3 +77,15 @@ def test_a_value_that_is_damaged_is_told(tmp_path: Path, damage: bytes) -> None:
         pytest.raises(JournalError, match="is damaged"),
     ):
         engine.resume(run.id, "c")
+
+
+def test_a_small_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"old")
+    replace_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+    (tmp_path / "settings.json.new").mkdir()  # nothing can be written there
+    with pytest.raises(OSError, match="Is a directory"):
+        replace_whole(path, b"newer")
+    assert path.read_bytes() == b"new"

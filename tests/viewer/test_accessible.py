@@ -160,6 +160,15 @@ def test_a_chosen_leaf_that_is_out_of_sight_is_not_pointed_at(
     context.close()
 
 
+@pytest.mark.parametrize("place", ["/run/nothing", "/run/nothing/calls", "/beside/no/such"])
+def test_what_is_not_there_follows_the_rules(browser: Any, up: Up, place: str) -> None:
+    page = browser.new_page(viewport={"width": 400, "height": 850})
+    page.goto(f"{up.url}#token={TOKEN}&{place}")
+    page.get_by_text("there is no run").first.wait_for()
+    assert faults(page) == []
+    page.close()
+
+
 def test_the_exported_page_follows_the_rules(browser: Any, kept: Kept, tmp_path: Path) -> None:
     for name in ("children", "map"):
         file = exported(kept, name, tmp_path / f"{name}.html")

@@ -279,6 +279,24 @@ def test_quotes_from_files_lead_to_their_bytes_also_those_of_a_child(
     assert quotes["not even Zoë"]["node"] == "0.1"
 
 
+def test_what_is_no_plain_text_is_not_shown_as_if_it_were(
+    make_up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    """Places in documents, and in what is packed, are of the text that the sandbox makes of them."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "a.txt").write_text("some words of a text", "utf-8")
+    for name in ("b.docx", "c.pdf", "d.log.gz"):
+        (folder / name).write_bytes(b"bytes that are no text")
+    model = ScriptedModel([stories.py("print(context['a.txt'][:10])\nsubmit(1)")])
+    run = RLM(model, runs=tmp_path / "runs").run("What?", folder)
+    assert run.status == "answered", run
+    up = make_up(tmp_path / "runs")
+    told = [up.ask(f"/api/runs/{run.id}/input?part={part}&start=0&end=5").json for part in range(4)]
+    assert told[0]["text"] == "some "
+    assert all("is no plain text" in each["why"] for each in told[1:]), told
+
+
 def test_the_text_of_a_range_is_shown_where_it_was_kept(up: Up, kept: Kept) -> None:
     piece = up.ask(f"/api/runs/{kept['map']}/input?part=0&start=100&end=200").json
     assert piece["text"] == MAILS[100:200]

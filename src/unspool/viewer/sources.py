@@ -22,7 +22,7 @@ from functools import cached_property
 
 from ..contexts.grants import open_entry
 from ..contexts.identity import context_hash
-from ..contexts.sources import Entry, Source
+from ..contexts.sources import Entry, Source, is_text_name
 from ..errors import ContextError
 from ..events import RunStarted
 from ..reach.marks import parts_of
@@ -32,7 +32,6 @@ MOST = 40_000  # characters, or bytes, of a piece
 AROUND = 400  # that are shown before and after a range
 COUNTED = 256 << 20  # bytes of a file up to which lines are counted
 _BLOCK = 1 << 20
-_PACKED = (".gz", ".zst", ".bz2", ".xz")
 
 
 class NotHere(LookupError):
@@ -129,9 +128,8 @@ def _files(value: object) -> Iterator[_File | _Away]:
         yield _Away(f"what is in {value.name} is read in the sandbox alone, and is not shown here")
     else:
         for entry in value.entries:
-            packed = entry.path.lower().endswith(_PACKED)
-            why = f"{entry.path} is packed: it is read in the sandbox alone, and is not shown here"
-            yield _Away(why) if packed else _File(value.root, entry)
+            why = f"{entry.path} is no plain text: it is read in the sandbox alone, and is not shown here"
+            yield _File(value.root, entry) if is_text_name(entry.path) else _Away(why)
 
 
 def _of_text(text: str, start: int, end: int) -> Piece:

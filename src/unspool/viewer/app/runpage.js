@@ -74,7 +74,7 @@ export function runPage(id) {
 
   function drawHead() {
     const { told } = run;
-    if (!told) return run.error ? fill(head, trouble(run.error)) : undefined;
+    if (!told) return run.error ? fill(head, el("h1", null, id), trouble(run.error)) : undefined;
     const seconds = told.seconds ?? (told.going ? now() : told.last) - told.started;
     const facts = [
       duration(seconds),
