@@ -128,6 +128,17 @@ async def test_both_kinds_roll_back(open_repl: Opener, kind: str) -> None:
     await _as_before(repl)
 
 
+@pytest.mark.parametrize("kind", ["process", "none"])
+async def test_what_follows_a_submitted_cell_is_rolled_back_and_goes_on(open_repl: Opener, kind: str) -> None:
+    """No checkpoint is made ahead after it: it is made when the next cell is there."""
+    repl = await open_repl(kind=kind)
+    await _prepared(repl)
+    for crash in ("import ctypes; ctypes.string_at(0)", "sum(range(10**12))", "import os; os._exit(3)"):
+        assert (await repl.run("submit(1)")).outcome == "submitted"
+        assert (await repl.run(f"spoiled = 1\n{crash}", seconds=0.3)).outcome == "rolled_back"
+        await _as_before(repl)
+
+
 MEMORY = {
     "at once": "spoiled = 'a' * 10**12",
     "bytearray": "spoiled = bytearray(2 * 10**9)",

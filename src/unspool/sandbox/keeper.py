@@ -89,12 +89,13 @@ def kill_all(group: int, spare: Collection[int] = (), heir: int = 0) -> None:
     """
 
     me, kept = os.getpid(), {*spare, *(descendants(heir) if heir else ())}
-    if not set(descendants(me)) - kept:
+    there = set(descendants(me))
+    if not there - kept:
         return
-    _signal_node(group, signal.SIGSTOP)
+    _signal_node(group, signal.SIGSTOP, there | kept)
     kept = {*spare, *(descendants(heir) if heir else ())}
     if heir and not _alive(heir):  # asked only now that nothing moves
-        _signal_node(group, signal.SIGCONT)
+        _go_on(group, kept, there)
         return
     for attempt in range(500):
         pids = set(descendants(me)) - kept
@@ -104,16 +105,31 @@ def kill_all(group: int, spare: Collection[int] = (), heir: int = 0) -> None:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.0005 * 2**attempt if attempt < 5 else 0.02)
-    # All that are left, for one may have lost its parent meanwhile; and by number those out of the group.
-    _signal_node(group, signal.SIGCONT)
-    for pid in kept - {0}:
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGCONT)
+    _go_on(group, kept, there)
+
+
+def _go_on(group: int, kept: Collection[int], there: Collection[int]) -> None:
+    """All that are left, for one may have lost its parent meanwhile; and by number those out of the group."""
+    _signal_node(group, signal.SIGCONT, {*kept, *there})
+    for pid in kept:
+        if pid:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def _end(pid: int) -> None:
+    """Ends a child of ours, and waits until it is gone, or a second: its children become ours with that."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+        for attempt in range(130):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                return
+            time.sleep(0.0005 * 2 ** min(attempt, 4))
 
 
 def end_all(group: int) -> None:
     """Kill all processes of the node and wait until they are gone."""
-    _signal_node(group, signal.SIGKILL)  # nothing that forks meanwhile gets away
+    _signal_node(group, signal.SIGKILL, descendants(os.getpid()))  # nothing that forks meanwhile gets away
     if os.getpid() != 1:
         kill_all(group)  # what is not in the group yet, or, without hardening, not any more
     with contextlib.suppress(ChildProcessError):
@@ -121,12 +137,13 @@ def end_all(group: int) -> None:
             os.waitpid(-1, 0)
 
 
-def _signal_node(group: int, number: int) -> None:
-    """The group, as long as one of ours is in it: once all are gone, its number may be a stranger's."""
+def _signal_node(group: int, number: int, pids: Collection[int]) -> None:
+    """The group, as long as one of ours is in it: once all are gone, its number may be a stranger's. ``pids``
+    are ours. They are not looked for here: while a parent ends, its children are in no list for a moment."""
     with contextlib.suppress(OSError):
         if os.getpid() == 1:
             os.kill(-1, number)
-        elif any(_group_of(pid) == group for pid in descendants(os.getpid())):
+        elif any(_group_of(pid) == group for pid in pids):
             os.killpg(group, number)
 
 
@@ -237,8 +254,7 @@ class Keeper:
         elif kind in (b"R", b"D", b"E", b"T"):
             self._dying = self._checkpoint
             if self._dying and kind != b"T" and pid == self._runner:  # it may not send signals
-                with contextlib.suppress(OSError):
-                    os.kill(self._dying, signal.SIGKILL)
+                _end(self._dying)
             self._stop()
             self._repl = pid
             if kind == b"R":

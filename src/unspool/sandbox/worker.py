@@ -1202,10 +1202,9 @@ class Functions:
         return {} if marks is None else {"ranges": marks.prompts(texts)}
 
     def _read_by_children(self, queries: Sequence[str], contexts: Sequence[object]) -> dict[str, object]:
-        marks = self._repl.marks
-        return (
-            {} if marks is None else {"ranges": marks.prompts(queries), "stretches": marks.children(contexts)}
-        )
+        if (marks := self._repl.marks) is None:
+            return {}
+        return {"ranges": marks.prompts(queries), "stretches": marks.children(contexts)}
 
     def _tool(self, name: str) -> Callable[..., object]:
         def tool(*args: object, **kwargs: object) -> object:
@@ -1396,10 +1395,8 @@ class Functions:
         """chunks(text, size, overlap=0): pieces of a text (or a list) of at most that size."""
         usage = "chunks(text, size, overlap=0)"
         names = {
-            "text": ("context", "data", "items"),
-            "size": ("chunk_size", "n"),
-            "overlap": ("chunk_overlap",),
-        }
+            "text": ("context", "data", "items"), "size": ("chunk_size", "n"), "overlap": ("chunk_overlap",)
+        }  # fmt: skip
         given = bind("chunks", usage, names, args, kwargs)
         text, size, overlap = given.get("text"), given.get("size"), given.get("overlap", 0)
         if not isinstance(size, int) or not isinstance(overlap, int) or size < 1 or not 0 <= overlap < size:
@@ -2099,7 +2096,8 @@ class Worker:
     def _cell(self, number: int, channel: socket.socket) -> None:
         self._channel = channel
         if not self._checkpoint and not self._fresh:
-            self._guard()  # threads may have ended meanwhile
+            if self._guard():  # threads may have ended meanwhile
+                return  # the cell was undone, and its end is told
             self._note_no_checkpoint()
         self._tell(b"C %d" % number)
         repl = self._repl
@@ -2165,35 +2163,32 @@ class Worker:
             os.sched_yield()  # let the host hear how the cell ended first
             self._guard()
 
-    def _guard(self) -> None:
-        """Forks a checkpoint, where there is one thread. Returns in the child, which goes on as the REPL;
-        the parent waits, and stands for the REPL again each time that the child has died."""
-        deaths = 0
+    def _guard(self) -> bool:
+        """Forks a checkpoint, where there is one thread. Returns in the child, which goes on as the REPL; the
+        parent stands for it again each time that it has died. Whether a cell has been undone meanwhile."""
+        deaths, undone = 0, False
         while not self._checkpoint and self._threads() == 1 and deaths < 3:
             me = os.getpid()
             self._forking = True
             try:
                 child = self._fork()
             except OSError:
-                return
+                break
             finally:
                 self._forking = False
             if child == 0:
                 self._checkpoint = me
                 self._tell(b"P 0")
-                if not self._order_waits():
+                if not (self._channel or select.select([self._control], [], [], 0)[0]):  # nobody waits
                     self._repl.rehearse()
-                return
+                break
             _, status = os.waitpid(child, 0)
             state = self._repl.screen.state
             deaths = deaths + 1 if state == self._stands else 0
             if not deaths:
                 self._take_over(state, status)
-
-    def _order_waits(self) -> bool:
-        poll = select.poll()
-        poll.register(self._control, select.POLLIN)
-        return bool(self._channel or poll.poll(0))
+                undone = True
+        return undone
 
     def _note_no_checkpoint(self) -> None:
         if self._checkpoint:
@@ -2209,6 +2204,9 @@ class Worker:
         if number & screen.STANDS:  # of a cell that this process knows nothing of
             os._exit(0)
         screen.state = self._stands
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
         word = screen.last_word()
         output, printed, omitted = screen.take()
         if self._repl.marks is not None:
