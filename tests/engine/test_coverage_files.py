@@ -203,6 +203,29 @@ def test_files_of_a_folder_are_parts_and_what_is_no_text_does_not_count(folder: 
     assert run.coverage.share is not None
 
 
+@pytest.mark.parametrize("word", ["again", "noch größer"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_pieces_of_a_slice_are_told_apart_though_their_lines_are_nearly_alike(
+    folder: Path, word: str, end: str
+) -> None:
+    alike = (
+        f"of a thing that is said {word} in each of the lines, word for word, with nothing of its own in it"
+    )
+    file = folder / "alike.log"
+    file.write_bytes("".join(f"{number:05d} {alike}{end}" for number in range(400)).encode())
+    text = file.read_bytes().decode()
+    code = (
+        "parts = chunks(context[5_000:25_000], 2_000)\n"
+        "llm_query_batched(['Which? ' + part for part in parts])\nsubmit(1)"
+    )
+    run, _ = play([py(code)], file, sub=ScriptedModel(lambda _: "ok"))
+    first, last = len(text[:5_000].encode()), len(text[:25_000].encode())
+    assert run.coverage.by_sub_calls == pytest.approx((last - first) / len(text.encode()), abs=0.002)
+    read = [(start, stop) for start, stop, _ in run.coverage.parts[0].read if stop > 2_000]
+    assert min(start for start, _ in read) >= first - 100
+    assert max(stop for _, stop in read) <= last + 100
+
+
 def test_the_size_of_a_packed_file_is_not_known_before_it_was_read_to_its_end(folder: Path) -> None:
     (folder / "old" / "a.gz").write_bytes(gzip.compress(DATA * 100, 1))
     run, _ = play([py("print(context['old/a.gz'][:400])"), py("submit(1)")], folder)

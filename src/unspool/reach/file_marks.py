@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import thread_time
 
 from .blocks import Blocks
@@ -68,6 +68,20 @@ class FileMarks:
         self._code.append(source)
         while sum(map(len, self._code)) > MOST_CODE and len(self._code) > 1:
             self._code.popleft()
+
+    def cut(self, text: str, starts: Sequence[int]) -> None:
+        """A text was cut at these places, in their order. Where it was handed out itself, its pieces are too,
+        so that those that are alike in many places are told apart."""
+        for blocks, first, last in reversed(self._handed.beginnings.get(text[:LEAST], ())):
+            flat = last - first == len(text)
+            if not flat and len(blocks.encode(text)) != last - first:
+                continue
+            byte = first
+            for start, end in zip(starts, (*starts[1:], len(text)), strict=True):
+                size = end - start if flat else len(blocks.encode(text[start:end]))
+                self._handed.piece(blocks, byte, byte + size, text[start : start + LEAST])
+                byte += size
+            return
 
     def find(
         self, text: str, seconds: float = float("inf"), whole: int = 1, *, spaced: bool = True

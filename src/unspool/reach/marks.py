@@ -120,6 +120,8 @@ class Marks:
         """Pieces of a text were handed out that begin at these places."""
         if isinstance(text, str) and text is self.context and (home := self._home()) is not None:
             home.hand_out(starts)
+        elif isinstance(text, str) and self._files is not None:
+            self._files.cut(text, list(starts))
 
     def printed(self, text: str) -> bytes | None:
         """The ranges in what a cell printed, as it is shown; None where the context is no text."""
