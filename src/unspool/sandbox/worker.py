@@ -2179,7 +2179,8 @@ class Worker:
             if child == 0:
                 self._checkpoint = me
                 self._tell(b"P 0")
-                if not (self._channel or select.select([self._control], [], [], 0)[0]):  # nobody waits
+                # The next cell of a reply comes at once, that of the next reply later.
+                if not (self._channel or select.select([self._control], [], [], 0.002)[0]):
                     self._repl.rehearse()
                 break
             _, status = os.waitpid(child, 0)
