@@ -18,10 +18,9 @@ from dataclasses import replace
 from . import events as ev
 from .agreement import Branches, Tally, normalised
 from .budget import Budget, Meter
+from .forks import SHARED_TURNS, Forks
 from .scope import Branch, Outcome, Scope, Task
 from .types import ROOT
-
-SHARED_TURNS = 1
 
 
 async def run_branches(scope: Scope, task: Task, plan: Branches) -> Outcome:
@@ -50,8 +49,19 @@ class _Race:
         self._going: dict[asyncio.Task[Outcome], Branch] = {}
         self._left = asyncio.Event()  # the trunk is so far that others can leave it
         self._stopped: list[int] = []
+        self._forks: Forks | None = None
+        if getattr(scope.sandbox, "forks", False):
+            numbers = range(2, plan.count + 1)
+            self._forks = Forks(scope, [n for n in numbers if scope.replay.branch(name_of(n)) is None])
 
     async def run(self) -> Outcome:
+        try:
+            return await self._run()
+        finally:
+            for repl in self._forks.left() if self._forks else ():
+                self._scope.retire(repl)
+
+    async def _run(self) -> Outcome:
         try:
             await self._trunk()
             if not self._failed_at_once() and self._scope.fatal is None:
@@ -92,6 +102,8 @@ class _Race:
 
     def _others(self) -> None:
         trunk = self._trunk_events()
+        if not trunk:
+            self._forks = None
         for number in range(2, self._plan.count + 1):
             if trunk:
                 self._scope.replay.share(name_of(number), trunk)
@@ -115,7 +127,7 @@ class _Race:
         if past is not None:  # it has answered before the run was resumed
             self._ended(number, past)
             return
-        branch = Branch(number)
+        branch = Branch(number, forks=self._forks)
         meter = Meter(Budget(), parent=task.meter, owner=f"branch {number}")
         job = replace(task, node=node, meter=meter, branch=branch)
         self._going[asyncio.ensure_future(self._scope.spawn(self._scope, job))] = branch
@@ -134,6 +146,8 @@ class _Race:
 
     def _ended(self, number: int, outcome: Outcome) -> None:
         self._outcomes[number] = outcome
+        if number == 1 and self._forks is not None:
+            self._forks.give_up()
         if outcome.status == "answered":
             self._tally.add(number, self._key(outcome.answer))
         else:

@@ -64,6 +64,10 @@ class Citations:
             self._tell(self._checked(claim))
         return HostReply()
 
+    def again(self, cited: ev.Cited) -> None:
+        """A claim of another node's cell, which this one has not run because it has what it made."""
+        self._tell(replace(cited, node=self._task.node))
+
     def of_answer(self, answer: object) -> None:
         """The quotes in an accepted answer that were not cited."""
         cited = [quote for quote, _ in self._told]

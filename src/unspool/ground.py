@@ -130,6 +130,11 @@ class Ground:
                 self.sizes[part] = size
                 self.no_text.discard(part)
 
+    def learn(self, other: Ground) -> None:
+        """What another one of the same context has been told of its sizes."""
+        self.sizes = None if other.sizes is None else list(other.sizes)
+        self.no_text = set(other.no_text)
+
     def stretches(self, data: object, child: int, count: int) -> tuple[Stretch, ...] | None:
         """Where the context of a child of ``count`` stands in this one."""
         if self.sizes is None or not isinstance(data, bytes) or len(data) > 1 << 22:

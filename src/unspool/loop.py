@@ -181,6 +181,8 @@ class NodeLoop:
 
     async def _open(self, window: int | None = None) -> Repl:
         """The node's REPL, opened on first use. ``window``: of a look that prints an input for the model."""
+        if (branch := self.task.branch) and branch.forks and self.profile.window is None:
+            self.repl = await branch.forks.repl(self.task, self.turn, self.repl, self.api)
         if self.repl is None:
             context = "" if self.profile.window and window is None else self.task.context
             if isinstance(context, TextPart) and not getattr(self.scope.sandbox, "takes_parts", False):
@@ -277,7 +279,7 @@ class NodeLoop:
             notes = (*repairs, *result.notes, *self._take_notes())
             if past is not None and past.sealed:  # what the model was told, to the letter
                 result, notes = past.result, past.result.notes
-            (read,) = self.api.ground.read(result.ranges, 1)
+            (read,) = [past.read] if past and past.skipped else self.api.ground.read(result.ranges, 1)
             self.api.prints.add(read.ranges or ())
             self.api.measured()
             self.scope.log.emit(
@@ -317,8 +319,7 @@ class NodeLoop:
         return result
 
     def _take_notes(self) -> tuple[str, ...]:
-        notes = tuple(self.api.notes)
-        self.api.notes.clear()
+        notes, self.api.notes = tuple(self.api.notes), []
         return notes
 
     def _hints(self, found: Found, shown: Sequence[Shown], reply: ModelReply, *, told: bool) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from . import events as ev
+from .ranges import Shown
 from .sandbox.protocol import CellResult
 from .types import CUT, PASSING, FailureKind, was_refused
 
@@ -51,7 +52,7 @@ class PastCell:
     tools: list[PastTool] = field(default_factory=list)
     children: list[PastChild] = field(default_factory=list)
     batches: list[ev.BatchStarted] = field(default_factory=list)
-    cited: set[tuple[str, int | None]] = field(default_factory=set)
+    cited: list[ev.Cited] = field(default_factory=list)
     refused: list[ev.AnswerRefused] = field(default_factory=list)
     sealed: bool = False
     skipped: bool = False
@@ -83,6 +84,17 @@ class PastCell:
                 child.taken = True
                 return child.started.node
         return None
+
+    def passed_over(self) -> PastCell:
+        """For a node that has what this cell of another one has made, and so does not run it."""
+        assert self.ended is not None
+        return replace(self, ended=replace(self.ended, seconds=0.0, own_seconds=0.0), skipped=True)
+
+    @property
+    def read(self) -> Shown:
+        """What it showed of the context."""
+        assert self.ended is not None
+        return Shown(self.ended.ranges, self.ended.unplaced)
 
     @property
     def result(self) -> CellResult:
@@ -209,7 +221,7 @@ class PastRun:
             case ev.ToolEnded():
                 cell.tools.append(PastTool(event))
             case ev.Cited():
-                cell.cited.add((event.quote, event.offset))
+                cell.cited.append(event)
             case ev.AnswerRefused():
                 cell.refused.append(event)
 

@@ -145,6 +145,9 @@ class ReplApi:
         self._children.skip(past)
         for refused in past.refused:
             self.answers.refuse_again(refused)
+        if past.started.node != self._task.node:
+            for cited in past.cited:
+                self.citations.again(cited)
         self._subs.skip(past)
 
     async def _budget(self) -> object:

@@ -40,10 +40,15 @@ class Replay:
         self.last_batch = self._past.last_batch
         self.refused = self._past.refused
         self._shared: dict[str, PastRun] = {}  # by branch: the trunk up to where it left it
+        self._forked: set[str] = set()
 
     def share(self, branch: str, trunk: Sequence[ev.Event]) -> None:
         """A branch of the root begins as the trunk did: what the trunk was told is known to it, too."""
         self._shared[branch] = PastRun(trunk)
+
+    def forked(self, branch: str) -> None:
+        """The REPL of a branch is a fork of the trunk's: what the trunk's cells have made is in it."""
+        self._forked.add(branch)
 
     def _trunk_cell(self, node: str, number: int) -> PastCell | None:
         shared = self._shared.get(node)
@@ -69,9 +74,9 @@ class Replay:
         return [text for number, text in past.hints if number == turn]
 
     def cell(self, node: str, turn: int, number: int, code: str) -> PastCell | None:
-        past = self._past.cell(node, number)
-        if past is None and (trunk := self._trunk_cell(node, number)) and trunk.skipped:
-            return trunk  # it left nothing behind
+        past, trunk = self._past.cell(node, number), self._trunk_cell(node, number)
+        if trunk and (node in self._forked or (past is None and trunk.skipped)):
+            return trunk.passed_over()  # what it left behind, if anything, is there
         if past is not None and past.started.code != code:
             self._diverge(node, turn, number, "its code is another one", past)
             del self._past.nodes[node].cells[number]
@@ -176,7 +181,8 @@ class Replay:
                 return past is not None and past.sealed
             case ev.Cited():
                 past = self._past.cell(event.node, event.cell)
-                return past is not None and (event.quote, event.offset) in past.cited
+                cited = past.cited if past is not None else ()
+                return any((c.quote, c.offset) == (event.quote, event.offset) for c in cited)
             case ev.AnswerRefused():
                 past = self._past.cell(event.node, event.cell)
                 return past is not None and any(r.reason == event.reason for r in past.refused)

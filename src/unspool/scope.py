@@ -29,6 +29,7 @@ from .tools import Toolbox
 from .types import Limit, Status
 
 if TYPE_CHECKING:
+    from .forks import Forks
     from .replay import Replay
 
 
@@ -60,6 +61,7 @@ class Branch:
 
     number: int  # from 1, which is the trunk
     decided: bool = False
+    forks: Forks | None = None  # of the trunk's REPL, where there are some
 
     def over(self, request: ModelRequest) -> ModelRequest:
         """A request whose reply is a sample of its own."""

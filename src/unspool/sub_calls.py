@@ -62,6 +62,7 @@ class SubCalls:
         self.made += len(past.calls)
         for made in past.calls:
             self.read.add(made.started.ranges or ())
+            self.unsure |= made.started.ranges is None or made.started.unplaced > 0
             reply = said_again(made.ended) if made.ended is not None else None
             caller = self._scope.models.get(made.started.model)
             if reply is not None and caller is not None:

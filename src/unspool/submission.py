@@ -7,6 +7,8 @@ where no answer is accepted, the best first.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import events as ev
 from .answers import failed_items, is_empty
 from .errors import HostCallError
@@ -72,7 +74,9 @@ class Submissions:
             raise HostCallError("ValueError", str(error)) from None
 
     def refuse_again(self, refused: ev.AnswerRefused) -> None:
-        """A refusal in a cell that is not run again."""
+        """A refusal in a cell that is not run again; told, where the cell was another node's."""
+        if refused.node != self._task.node:
+            self._scope.log.emit(replace(refused, node=self._task.node))
         self._refused.add(refused.reason)
         self.drafts.insert(0, ("refused submission", refused.value))
 

@@ -382,7 +382,7 @@ def test_a_branch_that_does_not_do_again_what_it_did_stops_the_resumed_run() -> 
     part.open(whole.id)
     events = [e for e in store.read(whole.id) if not isinstance(e, NodeEnded | BranchesDecided | RunEnded)]
     for event in events:
-        if isinstance(event, CellEnded) and event.node != "0" and event.turn == 1:
+        if isinstance(event, CellEnded) and event.node != "0" and event.turn == 2:
             event = replace(event, output="something else\n")
         part.append(whole.id, event)
     model = Sampled(answers(1, 2, 3))

@@ -33,7 +33,9 @@ from unspool.sandbox.jupyter import JupyterSandbox
 if TYPE_CHECKING:
     from jupyter_client.blocking.client import BlockingKernelClient
 
-test_conforms = as_test(lambda: JupyterSandbox(), lacks={"rollback": "a kernel cannot be forked"})
+test_conforms = as_test(
+    lambda: JupyterSandbox(), lacks={"rollback": "a kernel cannot be forked", "forks": "for the same reason"}
+)
 
 
 @dataclass

@@ -49,6 +49,10 @@ class Desk:
             for start in range(0, len(wanted), AT_ONCE):
                 self._fetch(source, wanted[start : start + AT_ONCE])
 
+    def held(self) -> list[int]:
+        """The descriptors that are open: read at places, and so no matter to processes that share them."""
+        return list(self._open.values())
+
     def read(self, source: str, number: int, at: int, size: int) -> bytes:
         """At most ``size`` bytes of a file from ``at`` on; fewer only at its end."""
         with self._lock:  # so that nobody closes it meanwhile

@@ -12,7 +12,7 @@ import asyncio
 import os
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .worker import Frame, FrameReader, ProtocolError
 
@@ -160,10 +160,10 @@ class PacketChannel:
         self.open = True
         self._loop.add_reader(sock, self.read)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, fds: Sequence[int] = ()) -> None:
         if self.open:
             try:
-                self._sock.send(data)
+                socket.send_fds(self._sock, [data], fds) if fds else self._sock.send(data)
             except OSError:  # it will be seen as closed
                 return
 

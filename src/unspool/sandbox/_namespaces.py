@@ -39,6 +39,7 @@ _BIND, _REC, _PRIVATE, _DETACH = 4096, 16384, 1 << 18, 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 36, 38
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+ROOMS = 63  # scratch folders for forks of a node's worker, beside its own
 _OLD = "/.host"
 _SWITCHES = (  # a setting, its value that refuses user namespaces to users, what to say
     ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts them here"),
@@ -58,7 +59,7 @@ def scratch_below(paths: Sequence[str]) -> str:
 def enter(paths: Sequence[str], scratch: str) -> str:
     """Enter namespaces whose root shows ``paths`` at their own places, read-only. See the module.
 
-    ``scratch`` becomes an empty folder for keepers to mount on.
+    ``scratch`` becomes an empty folder for keepers to mount on, and so do ``scratch1``, ``scratch2``, …
     """
     binds, links = _plan(paths)
     from_child, to_parent = os.pipe()
@@ -245,7 +246,8 @@ def _new_root(binds: Sequence[str], links: Sequence[tuple[str, str]], scratch: s
         if not os.path.lexists(at):
             os.symlink(target, at)
     os.makedirs("/proc", exist_ok=True)
-    os.makedirs(scratch)
+    for number in ("", *range(1, ROOMS + 1)):
+        os.makedirs(f"{scratch}{number}")
 
 
 def _bind(path: str, flags: int) -> None:

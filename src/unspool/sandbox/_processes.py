@@ -24,6 +24,7 @@ from .zygote import Request
 
 CLOSE_SECONDS = 5.0
 KEEPER_SECONDS = 2.0
+FORK_SECONDS = 15.0
 _SMALL_FRAME = 4 << 20  # what a checkpoint may say
 
 
@@ -83,14 +84,36 @@ class NodeProcesses:
         finally:
             theirs.close()
             keepers.close()
+        self._attach(control, orders)
+        values = [list(spec.tools), list(spec.imports), spec.seed]
+        without = list(spec.without)
+        self._send(pack("open", values, shown=spec.shown, tables=spec.tables, without=without))
+        await self._ready(self._maker.seconds)
+
+    async def fork(self, memory: int) -> NodeProcesses:
+        """A REPL with all that is in this one, between two cells. ``memory``: bytes that all of them together
+        may use more. Raises ``SandboxUnavailable`` with what is in the way."""
+        twin = NodeProcesses(self._maker)
+        twin._shown, twin._room = self._shown, Screen.room(self._shown)
+        control, theirs = socket.socketpair()
+        orders, keepers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        desk, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        twin._attach(control, orders)
+        assert self._orders is not None
+        with theirs, keepers, desk, workers:
+            self._orders.send(f"F {memory}".encode(), (keepers.fileno(), desk.fileno()))
+            self._send(pack("fork"), tuple(map(os.dup, (theirs.fileno(), workers.fileno(), twin._room))))
+        await twin._ready(FORK_SECONDS)
+        return twin
+
+    def _attach(self, control: socket.socket, orders: socket.socket) -> None:
         reader = FrameReader(max_header=_SMALL_FRAME, max_body=_SMALL_FRAME)
         self._control = FrameChannel(control, reader, self._on_frame, self._on_control_lost)
         self._orders = PacketChannel(orders, self._on_packet)
-        values = [list(spec.tools), list(spec.imports), spec.seed]
-        without = list(spec.without)
-        self._control.send(pack("open", values, shown=spec.shown, tables=spec.tables, without=without))
+
+    async def _ready(self, seconds: float) -> None:
         try:
-            async with asyncio.timeout(self._maker.seconds):
+            async with asyncio.timeout(seconds):
                 frame = await self._opened
         except asyncio.CancelledError:
             # A zygote that is not warm yet may take seconds for it.
@@ -99,7 +122,7 @@ class NodeProcesses:
         except BaseException as error:
             await self.close()
             if isinstance(error, TimeoutError):
-                late = await self._maker.why(f"it was not ready within {self._maker.seconds:.0f} s")
+                late = await self._maker.why(f"it was not ready within {seconds:.0f} s")
                 raise SandboxUnavailable(str(late)) from None
             if isinstance(error, _Lost):
                 raise await self._maker.why(str(error)) from None
@@ -112,8 +135,11 @@ class NodeProcesses:
             raise SandboxUnavailable(f"the REPL did not start: {message[:2_000]}")
 
     def start_cell(self, number: int, channel: socket.socket) -> None:
+        self._send(pack("cell", n=number), (os.dup(channel.fileno()),))
+
+    def _send(self, data: bytes, fds: tuple[int, ...] = ()) -> None:
         assert self._control is not None
-        self._control.send(pack("cell", n=number), (os.dup(channel.fileno()),))
+        self._control.send(data, fds)
 
     def order(self, kind: str, number: int) -> None:
         """``I`` interrupts a cell, ``K`` kills it, ``S`` asks what there is of it."""

@@ -57,6 +57,7 @@ timerfd_create timerfd_settime timerfd_gettime
 pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
 epoll_pwait2 eventfd eventfd2
 getsockopt getsockname getpeername sendto recvfrom sendmsg recvmsg shutdown
+landlock_restrict_self
 """
 
 # Only where something else (a pid namespace, Landlock's scopes) keeps signals inside.

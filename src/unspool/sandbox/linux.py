@@ -54,8 +54,8 @@ else:
 
 __all__ = [
     "MAX_TASKS", "Confined", "State", "available", "close_others", "confine_worker", "enter", "fork_node",
-    "kill_node", "make_scratch", "node_files", "node_memory", "node_pids", "node_tasks", "remove_scratch",
-    "scratch_bytes", "seal_worker", "state",
+    "kill_node", "make_room", "make_scratch", "node_files", "node_memory", "node_pids", "node_tasks",
+    "remove_room", "remove_scratch", "room_ruleset", "scratch_bytes", "seal_worker", "state",
 ]  # fmt: skip
 
 MAX_TASKS = 256  # processes and threads of one node
@@ -63,6 +63,7 @@ _AS_SLACK = 1 << 30  # room for thread stacks, malloc arenas and libraries mappe
 _MAX_FILES = 256
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 _CAPABILITY_HEADER = struct.pack("=Ii", 0x20080522, 0)  # version 3, this process
+OWN = "own"  # the folder of a node's first worker
 _NEVER = ("/", "/proc", "/sys", "/dev", "/run")
 
 
@@ -178,8 +179,11 @@ def make_scratch(node: str, limit_bytes: int) -> str:
     import tempfile
 
     name = "".join(letter if letter.isalnum() else "-" for letter in node)
-    path = tempfile.mkdtemp(prefix=f"unspool-{name}-")
+    top = tempfile.mkdtemp(prefix=f"unspool-{name}-")
+    path = os.path.join(top, OWN)  # others may come to be beside it
+    os.mkdir(path, 0o700)
     if now.uid is not None:
+        os.chown(top, uid, gid)
         os.chown(path, uid, gid)
     return path
 
@@ -190,7 +194,35 @@ def remove_scratch(path: str) -> None:
         with contextlib.suppress(OSError):  # not mounted any more
             _syscalls.call("umount2", path.encode(), 2)
         return
+    remove_tree(os.path.dirname(path))
+
+
+def make_room(own: str, number: int, limit_bytes: int) -> str:
+    """In the keeper: a folder beside that of its worker, for a process that is forked from it; its path."""
+    owner = os.stat(own)
+    if state().tier == "namespaces":
+        _namespaces.mount_scratch(path := f"{own}{number}", limit_bytes, owner.st_uid, owner.st_gid)
+        return path
+    path = os.path.join(os.path.dirname(own), str(number))
+    os.mkdir(path, 0o700)
+    os.chown(path, owner.st_uid, owner.st_gid)
+    return path
+
+
+def remove_room(path: str) -> None:
+    """Remove it and all in it. Only after its processes are dead."""
+    if _state is not None and _state.tier == "namespaces":
+        with contextlib.suppress(OSError):
+            _syscalls.call("umount2", path.encode(), 2)
+        return
     remove_tree(path)
+
+
+def room_ruleset(path: str) -> int:
+    """What such a process may do from then on: a layer of its own, so that it and the others are apart."""
+    now = state()
+    readable = now.readable or now.base
+    return _landlock.ruleset(read=readable, write=[path], devices=_namespaces.DEVICES, version=now.abi)
 
 
 def close_others(keep: Collection[int]) -> None:
@@ -271,7 +303,9 @@ def _ruleset(now: State, scratch: str, read_only: Sequence[str]) -> int:
         if now.readable == frozenset(readable):
             return now.ruleset
         os.close(now.ruleset)
-    return _landlock.ruleset(read=readable, write=[scratch], devices=_namespaces.DEVICES, version=now.abi)
+    # The folder above it is the node's own as well: that of a fork of the worker will be beside this one.
+    write = [os.path.dirname(scratch)]
+    return _landlock.ruleset(read=readable, write=write, devices=_namespaces.DEVICES, version=now.abi)
 
 
 def _die_with_parent() -> None:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import os
 import signal
 from abc import ABC, abstractmethod
@@ -57,7 +56,7 @@ class Home(ABC):
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
         repl = ProcessRepl(self, spec, on_call)
-        self._repls.add(repl)
+        self.join(repl)
         try:
             await repl.start()
         except BaseException:  # cancelled too: no process is left of a REPL that nobody has
@@ -83,6 +82,10 @@ class Home(ABC):
         """A context that another REPL of this sandbox has in memory already."""
         return None
 
+    def join(self, repl: ProcessRepl) -> None:
+        """It has processes, or is about to."""
+        self._repls.add(repl)
+
     def forget(self, repl: ProcessRepl) -> None:
         """It has no processes any more."""
         self._repls.discard(repl)
@@ -97,6 +100,7 @@ class ProcessSandbox(Home):
 
     takes_parts = True
     proven = True
+    forks = True
 
     def __init__(
         self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True
@@ -171,7 +175,7 @@ class ProcessRepl:
         self._memory = spec.memory or 0
         self._handed: Handed | None = None
         self._node: NodeProcesses | None = None
-        self._numbers = itertools.count(1)
+        self._cells = 0  # that have begun
         self._made: list[str] = []
         self._fresh = True  # no cell has run in it
         self._turn = asyncio.Lock()
@@ -231,14 +235,25 @@ class ProcessRepl:
             if self._node is None or self._node.lost is not None:
                 notes.append(await self._restart("its process ended between two cells"))
             assert self._node is not None
-            number = next(self._numbers)
-            end = await CellRun(self._node, number, self._on_call).run(code, seconds)
+            self._cells += 1
+            end = await CellRun(self._node, self._cells, self._on_call).run(code, seconds)
             if self._closed:
                 raise SandboxLost("the REPL was closed while a cell ran")
             result = await self._result(end, seconds, notes)
             if end.names is not None:
                 self._made, self._fresh = end.names, False
             return result
+
+    async def fork(self, on_call: OnCall) -> ProcessRepl:
+        async with self._turn:
+            if self._closed or self._node is None or self._node.lost is not None:
+                raise SandboxLost("the REPL is not there any more")
+            twin = ProcessRepl(self._sandbox, self._spec, on_call)
+            twin._memory, twin._cells = self._memory, self._cells
+            twin._made, twin._fresh = self._made, self._fresh
+            twin._node = await self._node.fork(self._spec.memory or self._sandbox.default_memory())
+        self._sandbox.join(twin)
+        return twin
 
     async def close(self) -> None:
         self._closed = True

@@ -12,6 +12,10 @@ Contract of :class:`Sandbox` and :class:`Repl`:
   :class:`unspool.errors.HostCallError`, which becomes an exception in the cell.
 - What comes out of a REPL is hostile: it is checked for size, depth and ids, and never unpickled.
 - ``close`` ends every process of the REPL (or of the sandbox); calling it twice is fine.
+- A sandbox may say ``forks = True``: its REPLs are :class:`Forking`. A fork has all that is in the REPL, also
+  what cannot be pickled, as it is between two cells; from then on neither sees what the other does, and
+  each ends by itself. Where that cannot be now, ``fork`` raises :class:`unspool.errors.SandboxError` with the
+  reason, and the REPL is as it was.
 - A sandbox may say ``proven = True``: its REPLs will open, as far as can be known. Then the first one opens
   while the model replies; of any other it is awaited before a model is asked, since what leads there may be
   wrong.
@@ -126,6 +130,12 @@ class Repl(Protocol):
     async def execute(self, code: str, *, seconds: float) -> CellResult: ...
 
     async def close(self) -> None: ...
+
+
+class Forking(Repl, Protocol):
+    """A REPL that another one can be made of, host calls of which go to ``on_call``."""
+
+    async def fork(self, on_call: OnCall) -> Repl: ...
 
 
 @dataclass(frozen=True, slots=True)

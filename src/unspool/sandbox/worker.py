@@ -630,7 +630,7 @@ class Screen:
         self._tail = max(1, shown - self._head)
         self._memory = mmap.mmap(fd, self._START + 4 * (self._head + self._tail))
         self._lock = threading.Lock()
-        self._pipe: int | None = None  # what is written past Python, by C code or os.write(1, …)
+        self.pipe: int | None = None  # what is written past Python, by C code or os.write(1, …)
 
     @classmethod
     def room(cls, shown: int) -> int:
@@ -642,10 +642,17 @@ class Screen:
 
     def attach(self) -> None:
         """Points the file descriptors 1 and 2 at a pipe that is read whenever something is printed."""
-        self._pipe, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.pipe is not None:
+            os.close(self.pipe)
+        self.pipe, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         os.dup2(writer, 1, inheritable=True)
         os.dup2(writer, 2, inheritable=True)
         os.close(writer)
+
+    def move(self, fd: int) -> None:
+        """From here on in another room, with a pipe of its own: of a process that was forked from a REPL."""
+        self._memory = mmap.mmap(fd, len(self._memory))
+        self.attach()
 
     @property
     def printed(self) -> int:
@@ -662,15 +669,15 @@ class Screen:
             self._drain()
 
     def _drain(self) -> None:
-        if self._pipe is None:
+        if self.pipe is None:
             return
         try:
-            while data := os.read(self._pipe, 65_536):
+            while data := os.read(self.pipe, 65_536):
                 self._put(data.decode("utf-8", "replace"))
         except BlockingIOError:  # it is empty
             pass
         except OSError:  # code in the cell has closed it
-            self._pipe = None
+            self.pipe = None
 
     def _put(self, text: str) -> None:
         total = int(self._TOTAL.unpack_from(self._memory)[0])
@@ -1979,7 +1986,9 @@ def rehearse() -> None:
     """Makes a REPL and throws it away: see :meth:`Repl.rehearse`."""
     reserve = Reserve()
     reserve.take()
-    Repl(Screen(8_000), "", ["tool"], ["import re"], reserve).rehearse()
+    room = Screen.room(8_000)
+    Repl(Screen(8_000, room), "", ["tool"], ["import re"], reserve).rehearse()
+    os.close(room)
     reserve.drop()
     FrameReader().feed(pack("ready"))
 
@@ -2032,11 +2041,12 @@ class Worker:
             link.close()
 
     def serve(
-        self, load: Callable[[], object], room: int = -1, trace: Callable[[object], Marks] | None = None
-    ) -> NoReturn:
+        self, load: Callable[[], object], room: int = -1, trace: Callable[[object], Marks] | None = None,
+        fork_off: Callable[[Worker, list[int]], None] | None = None,
+    ) -> NoReturn:  # fmt: skip
         """Opens the REPL and runs cells until the host goes. ``load`` makes the context, ``trace`` what
         tells of its reading; ``room`` is for the screen, so that the host can read what a process has
-        printed that is no more."""
+        printed that is no more; ``fork_off`` makes another REPL of this one, where the host asks for it."""
         frame, _ = self._next_order()
         shown = frame.number("shown", 1 << 24)
         if (seed := cast("int | None", frame.values[2])) is not None:
@@ -2061,6 +2071,9 @@ class Worker:
             if not self._fresh:
                 self._guard_ahead()
             frame, fds = self._next_order()
+            if frame.kind == "fork" and fork_off is not None:
+                fork_off(self, fds)
+                continue
             number = frame.number("n")
             self._repl.screen.state = number
             try:
@@ -2083,7 +2096,31 @@ class Worker:
         if self._desk is not None:
             self._desk.send(message)
 
-    def _threads(self) -> int:
+    def become(self, control: socket.socket, desk: socket.socket, room: int) -> None:
+        """In a fork of a REPL: from here on it is one of its own."""
+        for link in self._own_links():
+            link.close()
+        self._control, self._desk, self._frames, self._checkpoint = control, desk, FrameReader(), 0
+        self._repl.screen.move(room)
+        self._repl.screen.state = self._stands
+        os.close(room)
+        self._tell(b"R 0")
+        control.sendall(pack("ready"))
+
+    def descriptors(self) -> list[int]:
+        """Those that the REPL itself has open."""
+        pipe = self._repl.screen.pipe
+        return [*(link.fileno() for link in self._own_links()), *([] if pipe is None else [pipe])]
+
+    def fork(self) -> int:
+        """A process that goes on as a REPL."""
+        self._forking = True
+        try:
+            return self._fork()
+        finally:
+            self._forking = False
+
+    def threads(self) -> int:
         """How many threads this process has, those of C libraries included.
 
         Landlock refuses to open /proc, but not to ask for a folder's number of links.
@@ -2117,7 +2154,7 @@ class Worker:
             self._give_up(b"memory")
         if not self._linked():
             self._give_up(b"links")
-        self._ahead = ended.outcome != "submitted" and self._threads() == 1
+        self._ahead = ended.outcome != "submitted" and self.threads() == 1
         self._report(number, ended)
         channel.close()
         self._channel = None
@@ -2167,15 +2204,12 @@ class Worker:
         """Forks a checkpoint, where there is one thread. Returns in the child, which goes on as the REPL; the
         parent stands for it again each time that it has died. Whether a cell has been undone meanwhile."""
         deaths, undone = 0, False
-        while not self._checkpoint and self._threads() == 1 and deaths < 3:
+        while not self._checkpoint and self.threads() == 1 and deaths < 3:
             me = os.getpid()
-            self._forking = True
             try:
-                child = self._fork()
+                child = self.fork()
             except OSError:
                 break
-            finally:
-                self._forking = False
             if child == 0:
                 self._checkpoint = me
                 self._tell(b"P 0")
@@ -2196,7 +2230,7 @@ class Worker:
             self._unguarded = False
             return
         if not self._unguarded:
-            why = "threads are running in the REPL" if self._threads() > 1 else "no process could be forked"
+            why = "threads are running in the REPL" if self.threads() > 1 else "no process could be forked"
             self._repl.note(f"{why}: a cell that crashes now loses all variables")
         self._unguarded = True
 

@@ -28,12 +28,13 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 if TYPE_CHECKING or __package__:
     from ..reach.marks import Marks
-    from . import _forks, _parcel, _texts, keeper, linux, worker
+    from . import _branching, _forks, _parcel, _texts, keeper, linux, worker
 else:  # executed as a file: its siblings are not a package here
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import _forks
 
     _forks.watch()
+    import _branching
     import _parcel
     import _texts
     import keeper
@@ -271,9 +272,11 @@ def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
         info = os.fstat(context)
         for fd in (control, context, room):
             os.close(fd)
-        limits = _limits(json.loads(data), scratch, hardened, (info.st_dev, info.st_ino))
-        host = socket.socket(fileno=orders)  # stays open until all is removed: the host waits for its end
-        keeper.run_keeper(host, ours, pid, limits)
+        rooms = _branching.Rooms(scratch, SCRATCH, hardened=hardened)
+        limits = _limits(json.loads(data), rooms, (info.st_dev, info.st_ino))
+        host = socket.socket(fileno=orders)
+        # Stay open until all is removed: the host waits for their end.
+        _links = keeper.run_keeper(host, ours, pid, limits, rooms)
     finally:
         _remove_scratch(scratch, hardened)
 
@@ -283,18 +286,19 @@ def _make_scratch(hardened: bool) -> str:
         return linux.make_scratch("node", SCRATCH)
     import tempfile
 
-    return tempfile.mkdtemp(prefix="unspool-")
+    path = os.path.join(tempfile.mkdtemp(prefix="unspool-"), linux.OWN)
+    os.mkdir(path, 0o700)
+    return path
 
 
 def _remove_scratch(path: str, hardened: bool) -> None:
     if hardened:
         linux.remove_scratch(path)
     else:
-        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(os.path.dirname(path), ignore_errors=True)
 
 
-def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, int]) -> keeper.Limits:
-    in_memory = hardened and linux.state().tier == "namespaces"  # a file system with a size of its own
+def _limits(request: Request, rooms: _branching.Rooms, context: tuple[int, int]) -> keeper.Limits:
     return keeper.Limits(
         memory=request["memory"] + request["mapped"],
         scratch=SCRATCH,
@@ -303,7 +307,7 @@ def _limits(request: Request, scratch: str, hardened: bool, context: tuple[int, 
         count_tasks=linux.node_tasks,
         measure_memory=functools.partial(linux.node_memory, known=[context]),
         measure_files=functools.partial(linux.node_files, known=[context]),
-        measure_scratch=(lambda: 0) if in_memory else (lambda: linux.scratch_bytes(scratch)),
+        measure_scratch=rooms.measure_own,
     )
 
 
@@ -335,7 +339,9 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
         linux.seal_worker(confined, memory=memory, mapped=mapped, copied=copied, files=files)
     else:
         _limit_plainly(scratch, request["memory"] + copied)
-    worker.Worker(socket.socket(fileno=control), desk, _forks.fork).serve(load, room, Marks)
+    worker.Worker(socket.socket(fileno=control), desk, _forks.fork).serve(
+        load, room, Marks, _branching.fork_off
+    )
 
 
 def _limit_plainly(scratch: str, memory: int) -> None:

@@ -29,7 +29,7 @@ from typing import Literal
 
 from ...errors import ConfigError
 from ...sandbox.protocol import Sandbox
-from . import calls, cells, contexts, ends
+from . import calls, cells, contexts, ends, forks
 from .bench import CAPABILITIES, CHECKS, Bench, Capability, Check, Fails
 
 __all__ = [
@@ -46,7 +46,7 @@ __all__ = [
 
 LIMIT = 120.0  # seconds for one check
 _NOTHING: Mapping[Capability, str] = MappingProxyType({})
-_ROOMS = (cells, contexts, calls, ends)  # each joins its checks to the list
+_ROOMS = (cells, contexts, calls, ends, forks)  # each joins its checks to the list
 
 
 @dataclass(frozen=True, slots=True)

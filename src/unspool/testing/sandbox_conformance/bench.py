@@ -16,7 +16,7 @@ from ...errors import HostCallError
 from ...sandbox.protocol import CellResult, HostCall, HostReply, Repl, ReplSpec, Sandbox
 from ...types import CellError
 
-Capability = Literal["rollback", "memory", "files", "raw_output", "sabotage", "apart"]
+Capability = Literal["rollback", "memory", "files", "raw_output", "sabotage", "apart", "forks"]
 CAPABILITIES: Mapping[Capability, str] = MappingProxyType(
     {
         "rollback": "a cell that crashes, or cannot be interrupted, is undone: earlier variables are kept",
@@ -25,6 +25,7 @@ CAPABILITIES: Mapping[Capability, str] = MappingProxyType(
         "raw_output": "what is written to the descriptors 1 and 2, past Python, is shown, too",
         "sabotage": "a cell that writes to or closes the REPL's own descriptors harms that REPL alone",
         "apart": "two REPLs are two interpreters: modules and builtins are not shared",
+        "forks": "a REPL can be made of another one between two cells (Forking)",
     }
 )
 SECONDS = 30.0  # for a cell that has to end by itself, on a slow machine

@@ -1,0 +1,165 @@
+"""A REPL forked between two cells: another one with all that is in it, that goes its own way.
+
+Contract: :class:`Rooms` is for the keeper, which makes a scratch folder of its own for each fork;
+:func:`fork_off` is for the worker, which the host asks for a fork: the new process has the memory of this
+one, and sockets, a screen and a folder of its own. It is refused (the reason goes to the host) where
+something would be in common that one of the two could change for the other: files that cells have written or
+opened, memory that processes share, threads, of which a fork has only one. Standard library only; importable
+as a sibling module too.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or __package__:
+    from . import _landlock, linux, worker
+else:
+    import _landlock
+    import linux
+    import worker
+
+_MOST_FILES = 4096  # descriptors that are looked at, where there is no list of them
+_OPEN_FILES = "a cell has left files or sockets open"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a fork has to itself."""
+
+    path: str
+    rulesets: Sequence[int]  # of Landlock, or none: nothing but this folder may be written to
+    measure: Callable[[], int]  # bytes in it
+    remove: Callable[[], None]
+
+
+class Rooms:
+    """The scratch folders of the forks of a node, beside that of its first worker, ``own``."""
+
+    def __init__(self, own: str, limit: int, *, hardened: bool) -> None:
+        self._own = own
+        self._limit = limit
+        self._hardened = hardened
+        self._in_memory = hardened and linux.state().tier == "namespaces"  # file systems with sizes
+        self._made = 0
+        self._live: set[str] = set()
+
+    def make(self, repl: int) -> Room:
+        """For a fork of the REPL whose process is ``repl``. Raises ``OSError`` with what is in the way."""
+        if _shares_memory(repl):
+            raise OSError(errno.EBUSY, "a cell has made memory that processes share")
+        if os.listdir(self._own):
+            raise OSError(errno.EBUSY, "a cell has written files")
+        self._made += 1
+        rulesets: list[int] = []
+        if self._hardened:
+            path = linux.make_room(self._own, self._made, self._limit)
+            rulesets.append(linux.room_ruleset(path))
+        else:
+            path = os.path.join(os.path.dirname(self._own), str(self._made))
+            os.mkdir(path, 0o700)
+        self._live.add(path)
+        return Room(path, rulesets, lambda: self._bytes(path), lambda: self._remove(path))
+
+    def measure_own(self) -> int:
+        """Bytes on disk that are of no fork."""
+        if self._in_memory:
+            return 0
+        return linux.scratch_bytes(os.path.dirname(self._own)) - sum(map(linux.scratch_bytes, self._live))
+
+    def _bytes(self, path: str) -> int:
+        return 0 if self._in_memory else linux.scratch_bytes(path)
+
+    def _remove(self, path: str) -> None:
+        self._live.discard(path)
+        linux.remove_room(path)
+
+
+def _shares_memory(pid: int) -> bool:
+    """Whether a process has mapped memory that others see it write to, but for what cells print."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+        rows = [line.split(None, 5) for line in file]
+    return any(row[1][1] == "w" and row[1][3] == "s" and "/memfd:screen" not in row[-1] for row in rows)
+
+
+def fork_off(here: worker.Worker, fds: Sequence[int]) -> None:
+    """In the worker between two cells: forks it, and returns in both. ``fds`` are of the fork: its control
+    socket, its keeper's desk, the room for its screen."""
+    control, desk = (socket.socket(fileno=fd) for fd in fds[:2])
+    data, rulesets, _, _ = socket.recv_fds(desk, 4096, 1)
+    told: dict[str, str] = json.loads(data or b'{"why": "its keeper is gone"}')
+    fds = [*fds, *rulesets]
+    why, child = told.get("why") or _in_the_way(here, fds), 0
+    try:
+        child = 0 if why else here.fork()
+    except OSError as error:
+        why = f"no process could be forked: {error.strerror}"
+    if why or child:
+        with control, desk:
+            if why:
+                control.sendall(worker.pack("failed", [why]))
+        for fd in fds[2:]:
+            os.close(fd)
+        if child:
+            os.waitpid(child, 0)
+        return
+    if here.fork():
+        os._exit(0)  # so that the fork is a child of the keeper's, and not of the REPL it came from
+    _move(told["path"])
+    if rulesets:
+        _landlock.restrict(rulesets[0])
+    here.become(control, desk, fds[2])
+
+
+def _in_the_way(here: worker.Worker, fds: Collection[int]) -> str:
+    """Why a fork would have something in common with this process."""
+    if here.threads() > 1:
+        return "threads are running"
+    files = sys.modules.get(f"{worker.REACH}.desk")
+    known = {*here.descriptors(), *fds, *(files.DESK.held() if files else ())}
+    for fd in _open_files():
+        if fd not in known and not _is_sealed(fd):
+            return _OPEN_FILES
+    return ""
+
+
+def _open_files() -> list[int]:
+    try:
+        numbers: Iterable[int] = sorted(map(int, os.listdir("/proc/self/fd")))
+    except OSError:  # not to be seen where it is hardened, and then there are few
+        numbers = range(min(os.sysconf("SC_OPEN_MAX"), _MOST_FILES))
+    found = []
+    for fd in numbers:
+        if fd < 3:
+            continue
+        try:
+            os.fstat(fd)
+        except OSError:
+            continue
+        found.append(fd)
+    return found
+
+
+def _is_sealed(fd: int) -> bool:
+    """A file in memory that nobody makes larger or smaller: the context, or the screen."""
+    try:
+        return bool(fcntl.fcntl(fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SEAL)
+    except OSError:
+        return False
+
+
+def _move(path: str) -> None:
+    os.chdir(path)
+    for name in ("HOME", "TMPDIR", "PWD"):
+        os.environ[name] = path
+    import tempfile
+
+    tempfile.tempdir = None  # it remembers where files would go
