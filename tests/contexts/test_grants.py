@@ -167,7 +167,14 @@ def test_a_glob(folder: Path, glob: str, paths: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("*.none", "no file matches"), ("none/*", "no folder"), ("none", "no such file")]
+    ("name", "words"),
+    [
+        ("*.none", "no file matches"),
+        ("none/*", "no folder"),
+        ("none", "no such file"),
+        ("[" * 100_000, "at most 4,096 characters"),  # nothing reads it: that alone would take a minute
+    ],
+    ids=["glob", "folder", "file", "long"],
 )
 def test_nothing_there(folder: Path, name: str, words: str) -> None:
     with pytest.raises(ContextError, match=words):

@@ -26,6 +26,9 @@ from pathlib import Path
 from ..errors import ContextError
 
 MOST_FILES = 200_000
+LONGEST = (
+    4_096  # characters of a glob, as of a path: the time to read one grows with the square of its length
+)
 _GIT_SECONDS = 60.0
 _GIT = {
     "GIT_OPTIONAL_LOCKS": "0",
@@ -104,6 +107,8 @@ def find_files(root: str, name: str) -> Found:
 
 def find_glob(pattern: str, name: str) -> Found:
     """What a glob matches; ``**`` is any folders below."""
+    if len(pattern) > LONGEST:
+        raise ContextError(f"{name:.60}…: a path has at most {LONGEST:,} characters. Check the path.")
     base = os.path.realpath(_before_magic(pattern))
     if not os.path.isdir(base):
         raise ContextError(f"{name}: there is no folder {base}. Check the path.")
