@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -292,24 +291,24 @@ def test_a_cell_that_differs_stops_with_what_differs_and_nothing_sent() -> None:
     ("cell", "words"),
     [
         ("print(len([llm_query(str(time.time_ns()))]))", "a sub-call that it did not make"),
-        ("if time.time() < UNTIL: llm_query('a')\nprint(1)", "leaves out a call that it made"),
+        ("if not LATER: llm_query('a')\nprint(1)", "leaves out a call that it made"),
         ("note(time.time_ns())\nprint(1)", "calls note as it did not"),
         ("rlm_query('child: ' + str(time.time_ns()), 'x')\nprint(1)", "a child that it did not ask"),
-        ("y = 1 if time.time() < UNTIL else no_such_name", "ends as error and ended as ok"),
+        ("y = no_such_name if LATER else 1", "ends as error and ended as ok"),
     ],
 )
-def test_what_a_cell_does_otherwise_is_divergence(cell: str, words: str) -> None:
+def test_what_a_cell_does_otherwise_is_divergence(cell: str, words: str, tmp_path: Path) -> None:
     def note(x: int) -> int:
         return 1
 
-    until = time.time() + 3.0
-    turns = [py("import time\nprint(0)\n" + cell.replace("UNTIL", repr(until))), py("submit(2)")]
-    script = Script(turns, [py("print(1)\nsubmit(3)")], tools=[note])
+    later = tmp_path / "later"  # what is told apart by more than the clock has to see it: no sandbox
+    cell = cell.replace("LATER", f"os.path.exists({str(later)!r})")
+    turns = [py("import os, time\nprint(0)\n" + cell), py("submit(2)")]
+    script = Script(turns, [py("print(1)\nsubmit(3)")], tools=[note], sandbox="none")
     expected, events = script.whole()
     cut = next(n for n, e in enumerate(events) if isinstance(e, CellEnded) and e.node == "0") + 1
     script.asked()
-    if "UNTIL" in cell:
-        time.sleep(max(0.0, until - time.time()))
+    later.touch()
     with pytest.raises(Divergence, match=words):
         script.engine(stored(events[:cut], expected.id)).resume(expected.id, CONTEXT)
     assert script.asked() == Counter()
@@ -474,14 +473,16 @@ def test_typed_sub_calls_and_labels_come_back_as_values() -> None:
     assert sum(script.asked().values()) == 1
 
 
-def test_a_cell_that_went_another_way_after_it_was_cut_is_held_to_its_end_alone() -> None:
-    until = time.time() + 3.0
-    cell = f"import time\nx = [llm_query('early' if time.time() < {until!r} else 'late'), llm_query('b')]\nprint(1)"
-    script = Script([py(cell), py("print(2)"), py("submit(x)")])
+def test_a_cell_that_went_another_way_after_it_was_cut_is_held_to_its_end_alone(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    cell = f"import os\nx = [llm_query('late' if os.path.exists({str(later)!r}) else 'early'), llm_query('b')]\nprint(1)"
+    script = Script(
+        [py(cell), py("print(2)"), py("submit(x)")], sandbox="none"
+    )  # the cell has to see the file
     expected, events = script.whole()
     assert expected.answer == ["<early>", "<b>"]
     cut = next(n for n, e in enumerate(events) if isinstance(e, CallEnded)) + 1
-    time.sleep(max(0.0, until - time.time()))
+    later.touch()
     store = stored(events[:cut], expected.id)
     second = script.engine(store).resume(expected.id, CONTEXT)
     assert second.answer == ["<late>", "<b>"]
