@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from unspool import RLM, Budget
+from unspool.sandbox import _launch
 from unspool.server.app import Service
 from unspool.server.process import Server, listen
 from unspool.server.settings import ServerSettings
@@ -19,6 +20,15 @@ from unspool.testing import MemoryStore, ScriptedModel
 
 SECONDS = 60  # a hang is a failure, not a stuck suite
 LOOK = "```python\nprint(type(context))\n```"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm() -> Iterator[None]:
+    """The zygote lives from one server to the next; each would start one of its own otherwise."""
+    kind = _launch.Kind(hardened=False)
+    _launch.use(kind)
+    yield
+    _launch.release(kind)
 
 
 def submits(expression: str) -> str:
