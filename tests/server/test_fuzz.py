@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import string
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -116,38 +121,58 @@ ROUTES = {"/v1/chat/completions": "ChatBody", "/v1/responses": "ResponsesBody"}
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
-def run(coroutine: Any) -> None:
-    import asyncio
+Sending = Callable[..., None]
 
-    asyncio.run(coroutine)
+
+@cache
+def told() -> Any:
+    """The document as clients have it."""
+    return json.loads(json.dumps(document(with_token=False)))
+
+
+@pytest.fixture(scope="module")
+def sending() -> Iterator[Sending]:
+    """``sending(send)``: one server for all examples, in a loop that turns while ``send(up)`` does.
+
+    To start and stop one takes longer than an example. ``token=True``: one that wants a token.
+    """
+    stack = AsyncExitStack()
+
+    async def start(token: str | None) -> Up:
+        return await stack.enter_async_context(started(answering(), token=token))
+
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        ups = {bool(token): runner.run(start(token)) for token in (None, "any")}
+
+        def sending(send: Callable[[Up], Any], *, token: bool = False) -> None:
+            runner.run(send(ups[token]))
+
+        yield sending
+        runner.run(stack.aclose())
 
 
 @SLOWLY
 @given(data=st.data(), path=st.sampled_from(sorted(ROUTES)), spoil=st.booleans())
-def test_bodies_made_from_the_document_are_never_a_500(data: st.DataObject, path: str, spoil: bool) -> None:
-    told = json.loads(json.dumps(document(with_token=False)))
-    parts = told["components"]["schemas"]
+def test_bodies_made_from_the_document_are_never_a_500(
+    sending: Sending, data: st.DataObject, path: str, spoil: bool
+) -> None:
+    parts = told()["components"]["schemas"]
     body = data.draw(values(parts[ROUTES[path]], parts))
     if data.draw(st.booleans()):
         body["model"] = "unspool"
     if spoil:
         body = spoiled(data, body)
 
-    async def send() -> None:
-        async with started(answering()) as up:
-            await fuzz(up, path, json.dumps(body).encode(), told)
-
-    run(send())
+    sending(lambda up: fuzz(up, path, json.dumps(body).encode(), told()))
 
 
 @SLOWLY
-@given(st.sampled_from(sorted(ROUTES)), st.binary(max_size=200) | st.text(string.printable).map(str.encode))
-def test_bytes_of_any_kind_are_never_a_500(path: str, body: bytes) -> None:
-    async def send() -> None:
-        async with started(answering()) as up:
-            await fuzz(up, path, body, document(with_token=False))
-
-    run(send())
+@given(
+    path=st.sampled_from(sorted(ROUTES)),
+    body=st.binary(max_size=200) | st.text(string.printable).map(str.encode),
+)
+def test_bytes_of_any_kind_are_never_a_500(sending: Sending, path: str, body: bytes) -> None:
+    sending(lambda up: fuzz(up, path, body, told()))
 
 
 async def test_what_python_does_not_write_out_is_handled(serve: Start) -> None:
@@ -185,38 +210,37 @@ HEADERS = {
     token=st.booleans(),
 )  # fmt: skip
 def test_every_operation_takes_any_method_path_and_header(
-    path: str, name: str, tail: str, method: str, headers: dict[str, str], token: bool
+    sending: Sending, path: str, name: str, tail: str, method: str, headers: dict[str, str], token: bool
 ) -> None:
-    async def send() -> None:
-        async with started(answering(), token="any" if token else None) as up:
-            asked = path.replace("{name}", name.replace(" ", "")) + tail
-            reply = await up.send(asked, b"{}", method=method, headers=headers)
-            assert reply.status < 500, reply.body
-            if reply.status >= 400 and method != "HEAD" and reply.body.startswith(b"{"):
-                assert set(reply.error) >= {"message", "type", "param", "code"}
-            elif reply.status >= 400:  # no HTTP: the head itself is wrong
-                assert reply.status == 400 or method == "HEAD", reply.body
+    async def send(up: Up) -> None:
+        asked = path.replace("{name}", name.replace(" ", "")) + tail
+        reply = await up.send(asked, b"{}", method=method, headers=headers)
+        assert reply.status < 500, reply.body
+        if reply.status >= 400 and method != "HEAD" and reply.body.startswith(b"{"):
+            assert set(reply.error) >= {"message", "type", "param", "code"}
+        elif reply.status >= 400:  # no HTTP: the head itself is wrong
+            assert reply.status == 400 or method == "HEAD", reply.body
 
-    run(send())
+    sending(send, token=token)
 
 
 @SLOWLY
 @given(data=st.data(), path=st.sampled_from(sorted(ROUTES)))
-def test_streams_of_any_body_end_and_tell_what_is_wrong(data: st.DataObject, path: str) -> None:
-    told = json.loads(json.dumps(document(with_token=False)))
-    parts = told["components"]["schemas"]
+def test_streams_of_any_body_end_and_tell_what_is_wrong(
+    sending: Sending, data: st.DataObject, path: str
+) -> None:
+    parts = told()["components"]["schemas"]
     fields = parts[ROUTES[path]]["properties"]
     chosen = data.draw(st.lists(st.sampled_from(sorted(fields)), max_size=2, unique=True))
     drawn = {name: data.draw(values(fields[name], parts)) for name in chosen}
     body = {"messages": [{"role": "user", "content": "What?"}], "input": "What?", **drawn, "stream": True}
 
-    async def send() -> None:
-        async with started(answering()) as up:
-            reply = await up.send(path, json.dumps(body).encode(), method="POST")
-            check(reply, told, path, "post")
-            if reply.status == 200:
-                last = reply.events[-1]
-                kinds = ("response.completed", "response.failed", "response.incomplete")
-                assert "error" in last or "choices" in last or last.get("type") in kinds, last
+    async def send(up: Up) -> None:
+        reply = await up.send(path, json.dumps(body).encode(), method="POST")
+        check(reply, told(), path, "post")
+        if reply.status == 200:
+            last = reply.events[-1]
+            kinds = ("response.completed", "response.failed", "response.incomplete")
+            assert "error" in last or "choices" in last or last.get("type") in kinds, last
 
-    run(send())
+    sending(send)
