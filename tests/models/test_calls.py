@@ -174,12 +174,12 @@ async def test_calls_settle_at_what_the_server_allows() -> None:
             return ModelError("rate_limit", "too many")
         busy += 1
         try:
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.001)
             return "fine"
         finally:
             busy -= 1
 
-    caller = Caller(ScriptedModel(reply), concurrency=64, backoff=0.01)
+    caller = Caller(ScriptedModel(reply), concurrency=64, backoff=0.002)
     replies = await asyncio.gather(*(caller.call(ask(str(i))) for i in range(200)))
     assert [r.text for r in replies] == ["fine"] * 200
     assert caller.gate.open == 0
