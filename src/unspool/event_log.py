@@ -67,5 +67,7 @@ class EventLog:
 
 
 def new_id() -> str:
-    """For a run. Sorts by time, unique without a registry: 20261129-185427-3f9a1c2b."""
-    return _time.strftime("%Y%m%d-%H%M%S", _time.gmtime()) + "-" + os.urandom(4).hex()
+    """For a run. Sorts by time, to the microsecond; unique without a registry: 20261129-185427-6b3c03f9a1."""
+    seconds, fraction = divmod(_time.time_ns(), 10**9)
+    stamp = _time.strftime("%Y%m%d-%H%M%S", _time.gmtime(seconds))
+    return f"{stamp}-{fraction // 1000:05x}{os.urandom(3).hex()[:5]}"

@@ -419,3 +419,12 @@ def test_a_journal_is_small_beside_what_went_over_the_wire(
             assert engine.run("q", "a context").answer == 1000
     kept = sum(path.stat().st_size for path in files_in(tmp_path))
     assert kept <= 1.5 * sum(traffic)
+
+
+def test_runs_that_begin_in_the_same_second_are_in_the_order_in_which_they_began(tmp_path: Path) -> None:
+    """The last of the list is what ``runs rm last`` removes."""
+    begun = [
+        RLM(ScriptedModel([py("print(1)\nsubmit(1)")]), runs=tmp_path).run("?", "x").id for _ in range(6)
+    ]
+    assert Journal(tmp_path).runs() == begun
+    assert [row.id for row in RunIndex(Journal(tmp_path)).rows()] == begun

@@ -112,7 +112,7 @@ def run(
     sizes: Annotated[
         str,
         typer.Option(
-            metavar="SIZES",
+            metavar="LIST",
             help="Tokens of the input, of four characters each, with commas. [default: 8k,32k]",
             show_default=False,
         ),

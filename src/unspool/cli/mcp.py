@@ -26,7 +26,7 @@ def mcp(
     host: Annotated[
         str,
         typer.Option(
-            metavar="HOST", help="With --http: the address. [default: 127.0.0.1]", show_default=False
+            metavar="ADDRESS", help="With --http: the address. [default: 127.0.0.1]", show_default=False
         ),
     ] = "127.0.0.1",
     port: Annotated[

@@ -118,7 +118,7 @@ def _told(row: RunRow, width: int | None) -> str:
 
 @app.command("rm")
 def remove(
-    names: Annotated[list[str], typer.Argument(metavar="ID...", help="As in the list.", show_default=False)],
+    names: Annotated[list[str], typer.Argument(metavar="ID", help="As in the list.", show_default=False)],
     runs: RunsFolder = None,
 ) -> None:
     """Remove runs and all that was kept of them."""

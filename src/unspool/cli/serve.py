@@ -32,7 +32,7 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            metavar="HOST",
+            metavar="ADDRESS",
             help="The address to listen at; one that others reach needs a token. [default: 127.0.0.1]",
             show_default=False,
         ),

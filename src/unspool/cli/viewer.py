@@ -22,7 +22,7 @@ from .terminal import Output, complain, is_terminal
 
 RunOrNone = Annotated[
     str | None,
-    typer.Argument(metavar="[ID]", help='A run to begin with; its start, or "last".', show_default=False),
+    typer.Argument(metavar="ID", help='A run to begin with; its start, or "last".', show_default=False),
 ]
 
 
