@@ -83,7 +83,7 @@ def hint(
 @app.command("list")
 def list_(
     runs: RunsFolder = None,
-    number: Annotated[int, typer.Option("-n", min=1, metavar="N", help="The last N runs.")] = 20,
+    number: Annotated[int, typer.Option("-n", min=1, metavar="COUNT", help="So many of the last.")] = 20,
     as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
 ) -> None:
     """List the last runs, the newest at the end."""
