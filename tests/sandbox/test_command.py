@@ -28,6 +28,7 @@ from unspool.testing.sandbox_conformance import conform
 from .conftest import Host, Session
 from .test_lifecycle import below, settled
 
+LACKS = {"forks": "a fork would need a wire of its own"}
 PYTHON = shlex.quote(sys.executable)
 WELCOME = f"sh -c 'echo Welcome to this machine; echo mind the gap >&2; exec {PYTHON} -'"
 
@@ -360,7 +361,7 @@ def _needs(*programs: str) -> pytest.MarkDecorator:
     ],
 )
 def test_a_real_container(command: str) -> None:
-    report = conform(lambda: CommandSandbox(command))
+    report = conform(lambda: CommandSandbox(command), lacks=LACKS)
     assert report.ok, str(report)
 
 
@@ -397,7 +398,7 @@ def ssh(tmp_path: Path) -> Iterator[str]:
 
 @_needs("ssh", "sshd", "ssh-keygen")
 def test_another_machine_by_ssh(ssh: str) -> None:
-    report = conform(lambda: CommandSandbox(ssh))
+    report = conform(lambda: CommandSandbox(ssh), lacks=LACKS)
     assert report.ok, str(report)
 
 

@@ -16,6 +16,8 @@ from unspool.sandbox.process import ProcessSandbox
 from unspool.sandbox.protocol import CellResult, HostCall, HostReply, OnCall, Repl, ReplSpec
 from unspool.testing.sandbox_conformance import CHECKS, as_test, conform
 
+from .test_command import LACKS
+
 KINDS = (_launch.Kind(hardened=True), _launch.Kind(hardened=False))
 
 
@@ -31,9 +33,7 @@ def warm() -> Iterator[None]:
 
 test_process = as_test(lambda: ProcessSandbox("process"))
 test_none = as_test(lambda: ProcessSandbox("none"))
-test_command = as_test(
-    lambda: CommandSandbox([sys.executable, "-"]), lacks={"forks": "a fork would need a wire of its own"}
-)
+test_command = as_test(lambda: CommandSandbox([sys.executable, "-"]), lacks=LACKS)
 
 
 class Wrong:

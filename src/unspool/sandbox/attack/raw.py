@@ -134,7 +134,6 @@ _KERNEL: list[Row] = [
     ("memfd_secret", 447, 447, "0x7FFFFFF0"),
     ("seccomp", 317, 277, "99, 0, None"),
     ("landlock_create_ruleset", 444, 444, "None, 0, 1"),
-    ("landlock_restrict_self", 446, 446, "-1, 0"),
     ("personality", 135, 92, "0xFFFFFFFF"),
     ("iopl", 172, None, "0"),
     ("ioperm", 173, None, "0x7FFFFFFF, 1, 0"),
