@@ -29,7 +29,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from .contexts.identity import context_hash
-from .errors import ConfigError
+from .errors import ConfigError, WrongSetting
 
 MOST = 64  # branches of a run
 Agree = Callable[[object], object]
@@ -49,7 +49,7 @@ class Branches:
     def of(cls, count: int, agree: Agree | None = None) -> Branches | None:
         """``None`` where there is one trajectory, which agrees with itself."""
         if type(count) is not int or not 1 <= count <= MOST:
-            raise ConfigError(f"branches={count!r}: give a number from 1 to {MOST}")
+            raise WrongSetting("branches", count, f"give a number from 1 to {MOST}")
         if agree is not None and not callable(agree):
             raise ConfigError(f"agree={agree!r}: give a function of an answer; equal results mean agreement")
         return None if count == 1 else cls(count, agree)

@@ -78,7 +78,8 @@ class AnswerType:
             schema = Schema({str(key): part for key, part in self.wanted.items()})
             json.dumps(schema.json)
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"answer= is no JSON schema: {error}") from None
+            why = str(error).removeprefix("this is no JSON schema: ")
+            raise ConfigError(f"answer= is no JSON schema: {why}") from None
         if not schema.json.keys() & _KEYWORDS:
             raise ConfigError(
                 "answer= is no JSON schema: it says neither type nor properties. For named fields give a "

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from .checks import number
-from .errors import ConfigError
+from .errors import WrongSetting
 from .types import LedgerLine, Limit, Role, Usage, known_sum
 
 Reply = tuple[Role, str, Usage, float | None]
@@ -48,13 +48,13 @@ class Budget:
     depth: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("tokens", 0), ("calls", 0), ("turns", 1), ("depth", 0)):
+        for name, least in (("tokens", 1), ("calls", 0), ("turns", 1), ("depth", 0)):
             if (value := getattr(self, name)) is not None:
                 number(name, value, least, whole=True)
         if self.usd is not None:
             number("usd", self.usd, 0)
         if self.seconds is not None and (type(self.seconds) not in (int, float) or not self.seconds > 0):
-            raise ConfigError(f"seconds={self.seconds!r}: give a time above zero")
+            raise WrongSetting("seconds", self.seconds, "give a time above zero")
 
     def within(self, other: Budget) -> Budget:
         """The tighter of each limit of both.

@@ -4,6 +4,7 @@
 
     UnspoolError
     ├── ConfigError (ValueError)     a setting is wrong; says what to set
+    │   ├── WrongSetting             a value that it cannot have: name=value
     │   ├── NoModelFound             no key, no server, no local model; names the ways out
     │   │   └── NoServer             a server that the environment names gives no model; says why
     │   └── UnknownModel             no such provider, model or profile; lists the known ones
@@ -12,6 +13,7 @@
     │   ├── SandboxUnavailable       this machine cannot harden; says what to do
     │   └── SandboxLost              the REPL's processes are gone and could not be restarted
     ├── JournalError                 a run cannot be kept, read or resumed; says why and what to do
+    │   ├── NoSuchRun                there is none of that name, or there are several
     │   └── Divergence               a resumed run does not do again what it did; says where
     ├── ModelError                   one model call failed for good; carries a FailureKind
     └── HostCallError                what a host call raises inside a cell (never leaves a run)
@@ -36,6 +38,21 @@ class UnspoolError(Exception):
 
 class ConfigError(UnspoolError, ValueError):
     """A setting is wrong. The message names it and says what to do."""
+
+
+class WrongSetting(ConfigError):
+    """A setting with a value that it cannot have: ``name=value: what to give``.
+
+    >>> str(WrongSetting("seconds", -1, "give a time above zero"))
+    'seconds=-1: give a time above zero'
+    """
+
+    def __init__(self, name: str, value: object, wanted: str) -> None:
+        super().__init__(name, value, wanted)
+        self.name, self.value, self.wanted = name, value, wanted
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value!r}: {self.wanted}"
 
 
 class NoModelFound(ConfigError):
@@ -68,6 +85,10 @@ class SandboxLost(SandboxError):
 
 class JournalError(UnspoolError):
     """A run cannot be kept, read or resumed. The message says why and what to do."""
+
+
+class NoSuchRun(JournalError):
+    """There is no run of that name, or it is the start of several."""
 
 
 class Divergence(JournalError):

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .durable import Syncer
-from .errors import JournalError
+from .errors import JournalError, NoSuchRun
 from .event_lines import decode, encode
 from .events import Event
 from .folders import runs_folder
@@ -127,7 +127,7 @@ class Journal:
         """The folder of a run that is there. Raises :class:`JournalError`."""
         path = self.folder / run
         if not run or os.sep in run or not os.path.isfile(path / EVENTS_FILE):
-            raise JournalError(
+            raise NoSuchRun(
                 f"there is no run {run!r} in {self.folder}: see unspool runs list; --runs DIR names a folder"
             )
         return path

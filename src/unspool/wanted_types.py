@@ -152,7 +152,7 @@ class _Frame:
             return self._converted(value)
         columns = isinstance(value, dict) and all(isinstance(column, list) for column in value.values())
         if not columns and not (isinstance(value, list) and all(isinstance(row, dict) for row in value)):
-            raise ValueError(f"a {self.library} DataFrame is wanted, not a {type(value).__name__}")
+            raise ValueError(f"a {self.library} DataFrame is wanted, not {type(value).__name__}")
         try:
             return wanted.DataFrame(value)
         except Exception as error:  # the library's own, of any kind

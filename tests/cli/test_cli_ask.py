@@ -402,8 +402,12 @@ def test_an_answer_of_a_type(make_cli: MakeCli, kind: str, code: str, printed: s
         ("missing.json", None, ("missing.json", "no such file")),
         ("bad.json", "{", ("bad.json", "no JSON")),
         ("list.json", "[1]", ("list.json", "no JSON schema")),
-        ("kind.json", '{"type": "int"}', ("no type 'int'", "integer")),
-        ("empty.json", "{}", ("neither type nor properties",)),
+        ("kind.json", '{"type": "int"}', ("--answer: kind.json is no JSON schema: no type 'int'", "integer")),
+        (
+            "empty.json",
+            "{}",
+            ("--answer: empty.json is no JSON schema: it says neither type nor properties",),
+        ),
     ],
 )
 def test_a_wrong_type_is_one_clear_error(
@@ -452,4 +456,4 @@ def test_an_unknown_strategy_is_wrong_usage(make_cli: MakeCli) -> None:
     cli = make_cli(["unused"])
     done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--strategy", "best"))
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"strategy='best': there are 'rlm'" in done.stderr
+    assert b"--strategy best: there are rlm" in done.stderr

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pytest
 import typer.main
 
 from unspool.cli.app import app
+
+from .conftest import MakeCli
 
 if TYPE_CHECKING:
     from typer._click.core import Command
@@ -36,3 +39,22 @@ def test_no_option_has_its_own_name_as_its_metavar() -> None:
         if metavar and metavar.lower() == told.split()[-1].lstrip("-").lower()
     ]
     assert same == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--seconds", "0"], "--seconds 0.0: give a time above zero"),
+        (["--calls", "-1"], "--calls -1: give a whole number, at least 0"),
+        (["--tokens", "0"], "--tokens 0: give a whole number, at least 1"),
+        (["--strategy", "rml"], "--strategy rml: there are rlm, no_subcalls"),
+        (["--sandbox", "proces"], "--sandbox proces: use process"),
+        (["--set", "seed=1.5"], "--set seed=1.5: '1.5' is no value of seed"),
+    ],
+)
+def test_what_is_wrong_is_named_as_it_was_typed(make_cli: MakeCli, given: list[str], told: str) -> None:
+    cli = make_cli(["unused"])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), *given))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().startswith(f"unspool: {told}")
+    assert done.stderr.count(b"\n") == 1

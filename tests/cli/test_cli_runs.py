@@ -108,10 +108,10 @@ def test_names_of_runs(make_cli: MakeCli) -> None:
     first, _ = ids(cli)
     assert runs(cli, "show", first[:-2])[0] == 0
     code, out, err = runs(cli, "show", first[:4])
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "the start of 2 runs" in err
     code, out, err = runs(cli, "show", "nothing")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "no run 'nothing'" in err
     assert "Traceback" not in err
 
@@ -122,7 +122,7 @@ def test_nothing_is_the_name_of_no_run(make_cli: MakeCli, command: list[str]) ->
     cli = made(make_cli)
     before = ids(cli)
     code, out, err = runs(cli, *command, "")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "there is no run ''" in err
     assert ids(cli) == before
 

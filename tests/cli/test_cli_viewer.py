@@ -106,7 +106,7 @@ def test_two_addresses_are_not_the_same(make_cli: MakeCli, tmp_path: Path) -> No
 def test_what_is_not_there_is_told_before_anything_is_served(make_cli: MakeCli) -> None:
     cli = make_cli(["unused"])
     done = cli.run(cli.command("view", "nothing", "--runs", "kept"))
-    assert (done.returncode, done.stdout) == (1, b"")
+    assert (done.returncode, done.stdout) == (2, b"")
     assert b"there is no run 'nothing'" in done.stderr
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

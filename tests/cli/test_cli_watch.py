@@ -119,5 +119,5 @@ def test_a_run_that_has_ended_is_told_at_once(make_cli: MakeCli, tmp_path: Path)
     assert json.loads(told.stdout)["coverage"]["share"] == pytest.approx(0.16, abs=0.01)
     assert "child 0.2: answered" in sent
     done = cli.run(cli.command("watch", "nothing", "--runs", "kept"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert b"no run 'nothing'" in done.stderr

@@ -129,8 +129,11 @@ def test_one_model_has_one_price_and_a_list_has_none() -> None:
         ("leaf.seed=1", "root.NAME or"),
         ("seed=x", "'x' is no value of seed"),
         ("price=a/b", "no value of price"),
+        ("price=1", "'1' is no value of price: give READ/WRITTEN, dollars for a million tokens"),
+        ("price=1/", "give READ/WRITTEN"),
+        ("price=1/2/3", "give READ/WRITTEN"),
         ("stop=[1", "no value of stop"),
-        ("temperature=9", "from 0 to 2"),
+        ("temperature=9", "--set temperature=9.0: give a number from 0 to 2"),
         ("effort=much", "one of off"),
     ],
 )

@@ -211,7 +211,7 @@ def test_tables_inside_other_types_and_made_from_records() -> None:
     run, model = play(
         [py("print(1)\nsubmit([1, 2])"), py("submit([{'a': 1}, {'a': 2}])")], answer=pandas.DataFrame
     )
-    assert "a pandas DataFrame is wanted, not a list" in shown(model, 1)
+    assert "a pandas DataFrame is wanted, not list" in shown(model, 1)
     assert isinstance(run.answer, pandas.DataFrame)
     assert run.answer["a"].tolist() == [1, 2]
 

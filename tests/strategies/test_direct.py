@@ -273,7 +273,7 @@ def test_what_is_no_text_is_refused_by_name() -> None:
 
 
 def test_an_unknown_strategy_is_refused_at_once() -> None:
-    with pytest.raises(ConfigError, match="strategy='best': there are 'rlm'"):
+    with pytest.raises(ConfigError, match="strategy='best': there are rlm"):
         RLM(ScriptedModel([]), strategy="best")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="strategy=3"):
         RLM(ScriptedModel([])).run("q", "c", strategy=3)  # type: ignore[arg-type]

@@ -182,9 +182,13 @@ def run(
 
 
 def _strategies(given: str) -> tuple[str, ...]:
+    from ..errors import WrongSetting
     from ..strategies import checked
 
-    return tuple(checked(name) for name in dict.fromkeys(each.strip() for each in given.split(",")))
+    try:
+        return tuple(checked(name) for name in dict.fromkeys(each.strip() for each in given.split(",")))
+    except WrongSetting as error:
+        raise WrongSetting("strategies", error.value, error.wanted) from None
 
 
 def _solver(

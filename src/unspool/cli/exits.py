@@ -1,13 +1,13 @@
 """The exit codes, and what an error turns into.
 
-=====  =============================================================
+=====  ==================================================================================
 0      answered
 1      failed: no answer
-2      usage: an option, a file or a setting is wrong
+2      usage: an option, a file, a setting, or the name of a run or of a part of it is wrong
 3      partial: stopped early, the best draft was printed
 4      budget: a limit was reached, with or without a draft
 130    cancelled (Ctrl-C); 143 by a TERM signal
-=====  =============================================================
+=====  ==================================================================================
 
 >>> CODES["budget"]
 4
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from ..errors import ConfigError, ContextError, NoServer, UnspoolError
+from ..errors import ConfigError, ContextError, NoServer, NoSuchRun, UnspoolError, WrongSetting
 from ..types import Status
 from .terminal import complain, unwritten
 
@@ -34,6 +34,25 @@ CODES: Mapping[Status, int] = {
 }
 
 
+# Settings that are options of the same name; the others are said as they are in Python.
+_OPTIONS = frozenset(
+    ("usd", "tokens", "calls", "seconds", "max_turns", "max_depth", "branches", "strategy", "strategies",
+     "sandbox", "profile")
+)  # fmt: skip
+
+
+def _typed(error: WrongSetting) -> str:
+    """What is wrong as it is typed.
+
+    >>> from unspool.errors import WrongSetting
+    >>> _typed(WrongSetting("max_turns", 0, "")), _typed(WrongSetting("strategy", "rml", ""))
+    ('--max-turns 0', '--strategy rml')
+    """
+    if error.name not in _OPTIONS:
+        return f"{error.name}={error.value!r}"
+    return f"--{error.name.replace('_', '-')} {error.value}"
+
+
 @contextmanager
 def errors_as_exits() -> Iterator[None]:
     """Our own errors become one message and an exit code; a bug keeps its traceback."""
@@ -44,7 +63,10 @@ def errors_as_exits() -> Iterator[None]:
     except NoServer as error:  # nothing was written wrong
         complain(str(error))
         raise typer.Exit(FAILED) from None
-    except (ConfigError, ContextError) as error:
+    except WrongSetting as error:
+        complain(f"{_typed(error)}: {error.wanted}")
+        raise typer.Exit(USAGE) from None
+    except (ConfigError, ContextError, NoSuchRun) as error:
         complain(str(error))
         raise typer.Exit(USAGE) from None
     except UnspoolError as error:

@@ -68,7 +68,10 @@ def read_answer_type(given: str | None) -> object:
         raise ConfigError(
             f"--answer: {given} holds no JSON schema: an object with type, properties, … is one"
         )
-    AnswerType(schema)  # what is wrong with it is said before a model is looked for
+    try:
+        AnswerType(schema)  # what is wrong with it is said before a model is looked for
+    except ConfigError as error:
+        raise ConfigError(f"--answer: {given}{str(error).removeprefix('answer=')}") from None
     return schema
 
 

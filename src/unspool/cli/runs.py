@@ -29,7 +29,7 @@ LAST = "last"
 
 def find_run(journal: Journal, name: str) -> str:
     """The id that a person means: whole, its start, or the last run."""
-    from ..errors import JournalError
+    from ..errors import NoSuchRun
 
     runs = journal.runs()
     if name == LAST and runs:
@@ -38,7 +38,7 @@ def find_run(journal: Journal, name: str) -> str:
     if name in runs or not found:
         return name  # what is not there is refused where it is read
     if len(found) > 1:
-        raise JournalError(f"{name!r} is the start of {len(found)} runs: {', '.join(found[:5])}")
+        raise NoSuchRun(f"{name!r} is the start of {len(found)} runs: {', '.join(found[:5])}")
     return found[0]
 
 

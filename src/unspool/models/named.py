@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..checks import meant
 from ..errors import ConfigError, NoModelFound, UnknownModel
 from .catalog import FILES, find, known
 from .cloud import find_door
@@ -109,6 +110,9 @@ def _model(given: Model) -> Model:
     return given
 
 
+_FIRST = (*PROVIDERS, "local", "command", *FILES)  # what a name begins with
+
+
 def make(spec: str, where: Where) -> Model:
     """The model of this name."""
     provider_name, _, model = spec.strip().partition(":")
@@ -121,7 +125,7 @@ def make(spec: str, where: Where) -> Model:
         raise UnknownModel(
             f"there is no model {spec!r}: a name is provider:model, and the providers are "
             f"{', '.join(PROVIDERS)}, local (local:{', local:'.join(FILES)}) "
-            "and command (command:PROGRAM ARGUMENTS)"
+            f"and command (command:PROGRAM ARGUMENTS){meant(provider_name, _FIRST)}"
         )
     return _make_remote(provider, model, where)
 

@@ -39,7 +39,10 @@ def parsed(given: Iterable[str]) -> tuple[ModelSettings, ModelSettings]:
             )
         for here in (role,) if dot else ROLES:
             found[here][setting] = _read(setting, value.strip(), each)
-    root, sub = (ModelSettings(**found[role]) for role in ROLES)  # type: ignore[arg-type]
+    try:
+        root, sub = (ModelSettings(**found[role]) for role in ROLES)  # type: ignore[arg-type]
+    except ConfigError as error:
+        raise ConfigError(f"--set {error}") from None
     return root, sub
 
 
@@ -74,11 +77,12 @@ def _read(name: str, text: str, given: str) -> object:
             case "max_tokens" | "seed":
                 return int(text)
             case "price":
-                read, slash, written = text.partition("/")
-                return float(read), float(written if slash else read)
+                read, _, written = text.partition("/")
+                return float(read), float(written)
             case "stop":
                 return tuple(json.loads(text)) if text.startswith("[") else (text,)
             case _:
                 return text
     except ValueError:
-        raise ConfigError(f"--set {given}: {text!r} is no value of {name}") from None
+        form = ": give READ/WRITTEN, dollars for a million tokens, such as 0.25/2" if name == "price" else ""
+        raise ConfigError(f"--set {given}: {text!r} is no value of {name}{form}") from None

@@ -12,7 +12,7 @@ import os
 import threading
 
 from .._runtime import runtime
-from ..errors import ConfigError
+from ..errors import WrongSetting
 from .protocol import Sandbox
 
 NAMES = ("process", "none", "jupyter", "command:…")
@@ -54,4 +54,4 @@ def new_sandbox(name: str) -> Sandbox:
         from .jupyter import JupyterSandbox
 
         return JupyterSandbox()
-    raise ConfigError(f"sandbox={name!r}: use {', '.join(NAMES)}, or pass a Sandbox")
+    raise WrongSetting("sandbox", name, f"use {', '.join(NAMES)}, or pass a Sandbox")

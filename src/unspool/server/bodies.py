@@ -28,7 +28,7 @@ class Limits(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     usd: Amount | None = Field(None, description="US dollars, of all model calls.")
-    tokens: Annotated[int, Field(ge=0, le=10**15)] | None = Field(None, description="Read and written.")
+    tokens: Annotated[int, Field(gt=0, le=10**15)] | None = Field(None, description="Read and written.")
     calls: Annotated[int, Field(ge=0, le=10**15)] | None = Field(None, description="Sub-calls.")
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         None, description="Of the run; what is found by then is given as a draft."

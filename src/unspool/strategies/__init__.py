@@ -4,7 +4,7 @@
 'direct'
 >>> strategy_of("dirct")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-unspool.errors.ConfigError: strategy='dirct': there are 'rlm', 'no_subcalls', 'direct', 'codeact', ...
+unspool.errors.WrongSetting: strategy='dirct': there are rlm, no_subcalls, ... Did you mean 'direct'?
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from ..errors import ConfigError
+from ..checks import meant
+from ..errors import WrongSetting
 from .protocol import Choice, Given, Plan, Strategy, StrategyName, names
 
 __all__ = ["Choice", "Given", "Plan", "Strategy", "StrategyName", "checked", "names", "strategy_of"]
@@ -21,7 +22,7 @@ __all__ = ["Choice", "Given", "Plan", "Strategy", "StrategyName", "checked", "na
 def checked(name: object) -> StrategyName:
     """The name of a strategy, or :class:`ConfigError`."""
     if name not in names():
-        raise ConfigError(f"strategy={name!r}: there are {', '.join(map(repr, names()))}")
+        raise WrongSetting("strategy", name, f"there are {', '.join(names())}{meant(name, names())}")
     return name
 
 

@@ -10,12 +10,12 @@
 
 from __future__ import annotations
 
-from ..errors import JournalError
+from ..errors import NoSuchRun
 from ..events import Event
 
 
 class MemoryStore:
-    """Implements :class:`unspool.journal.Store`; raises :class:`JournalError` for a run it does not have."""
+    """Implements :class:`unspool.journal.Store`; raises :class:`NoSuchRun` for a run it does not have."""
 
     def __init__(self) -> None:
         self._runs: dict[str, list[Event]] = {}
@@ -28,7 +28,7 @@ class MemoryStore:
 
     def read(self, run: str) -> list[Event]:
         if run not in self._runs:
-            raise JournalError(f"there is no run {run!r} in this store")
+            raise NoSuchRun(f"there is no run {run!r} in this store")
         return list(self._runs[run])
 
     def runs(self) -> list[str]:

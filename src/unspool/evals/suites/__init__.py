@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...checks import meant
 from ...errors import ConfigError
 from .code import CODE
 from .history import HISTORY
@@ -39,7 +40,8 @@ def chosen(names: str) -> list[Suite]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in wanted:
         if name != ALL and name not in SUITES:
-            raise ConfigError(f"there is no suite {name!r}: there are {', '.join(SUITES)}, and {ALL}")
+            there = f"{', '.join(SUITES)}, and {ALL}{meant(name, SUITES)}"
+            raise ConfigError(f"there is no suite {name!r}: there are {there}")
     if not wanted:
         raise ConfigError(f"name a suite: there are {', '.join(SUITES)}, and {ALL}")
     return list(SUITES.values()) if ALL in wanted else [SUITES[name] for name in dict.fromkeys(wanted)]
