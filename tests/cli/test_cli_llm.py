@@ -109,7 +109,7 @@ def test_a_shell_loop_is_the_recursion(echo: Cli) -> None:
         (["x"], b"\xff\xfe\xfd", 2, "standard input is"),
         (["x", "--budget", "b.json"], b"", 2, "has no limit yet: give --usd, --tokens or --calls"),
         (["x", "--usd", "1"], b"", 2, "price of openai:test-model is not known"),
-        (["x", "--tokens", "-1"], b"", 2, "tokens=-1: give"),
+        (["x", "--tokens", "-1"], b"", 2, "--tokens -1: give"),
         (["x", "--calls", "0"], b"", 4, "the limit of 0 sub-calls"),
     ],
 )
