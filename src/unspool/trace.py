@@ -51,9 +51,12 @@ class TraceBuilder:
         self._nodes: dict[str, _OpenNode] = {}
         self._calls: dict[int, SubCall] = {}
         self._decided: ev.BranchesDecided | None = None
+        self._gaps: list[tuple[float, float]] = []  # from when to when nobody went on with the run
         self.reading = CoverageBuilder()
 
     def add(self, event: ev.Event) -> None:
+        if isinstance(event, ev.RunResumed):
+            self._gaps.append((self.last, event.time))
         self.last = event.time
         self.reading.add(event)
         match event:
@@ -66,6 +69,8 @@ class TraceBuilder:
             case ev.RunResumed():
                 self.ended = None
                 for name, open_node in self._nodes.items():
+                    for each in open_node.turns.values():  # one that is open lay still
+                        self._changed(name, each)
                     self._changed(name)
                     open_node.replied = None
                     if open_node.node.status == "cancelled":  # such a node goes on, too
@@ -256,15 +261,21 @@ class TraceBuilder:
                 replace(cell, sub_calls=tuple(self._calls[i] for i in open_turn.calls.get(cell.number, ())))
                 for cell in open_turn.cells.values()
             )
-            open_turn.frozen = replace(open_turn.turn, cells=cells)
+            open_turn.frozen = replace(open_turn.turn, cells=cells, paused=self._paused(open_turn.turn))
         return open_turn.frozen
+
+    def _paused(self, part: Node | Turn) -> float:
+        """Seconds of a node or a turn in which nobody went on with the run."""
+        begun, ended = part.started or 0.0, self.last if part.ended is None else part.ended
+        return sum(max(0.0, min(ended, end) - max(begun, start)) for start, end in self._gaps)
 
     def _freeze(self, node_id: str, below: Mapping[str | None, Sequence[str]]) -> Node:
         open_node = self._nodes[node_id]
         if open_node.frozen is None:
             children = tuple(self._freeze(child, below) for child in below.get(node_id, ()))
             turns = tuple(self._turn(t) for t in open_node.turns.values())
-            open_node.frozen = replace(open_node.node, turns=turns, children=children)
+            paused = self._paused(open_node.node)
+            open_node.frozen = replace(open_node.node, turns=turns, children=children, paused=paused)
         return open_node.frozen
 
     def turn(self, node: str, number: int) -> Turn | None:

@@ -1,8 +1,7 @@
 """The vocabulary: small frozen dataclasses and the closed sets of words.
 
 Contract: nothing here does I/O or imports another room. A number that is not known is ``None``,
-never 0. Tokens are counted once: ``input_tokens`` includes cached tokens and ``output_tokens``
-includes reasoning tokens, whatever the provider's own convention is.
+never 0. Cached tokens are in ``input_tokens``, reasoning tokens in ``output_tokens``, at every provider.
 
 >>> a = Usage(calls=1, input_tokens=10, output_tokens=2)
 >>> (a + Usage(calls=1, calls_unmeasured=1)).input_tokens
@@ -223,6 +222,7 @@ class Turn:
     started: float | None = None
     ended: float | None = None  # its last event
     waited: float = 0.0  # seconds that its first cell waited until the REPL had started
+    paused: float = 0.0  # seconds in which its run was stopped, until it was resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +249,7 @@ class Node:
     cell: int = 0  # of its parent, that asked for it
     started: float | None = None
     ended: float | None = None  # None: it still goes on, or was stopped from outside
+    paused: float = 0.0  # as of a turn
 
     def __repr__(self) -> str:
         amounts = f"{len(self.turns):,} turns, {len(self.children):,} children"

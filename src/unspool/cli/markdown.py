@@ -97,7 +97,7 @@ def _node(node: Node) -> Iterator[str]:
 
 def _turn(node: Node, turn: Turn) -> Iterator[str]:
     name = f"turn {turn.number}" if turn.number else "first look"
-    figures = [took(turn.started, turn.ended, without=turn.waited), sandbox_start(turn)]
+    figures = [took(turn.started, turn.ended, without=turn.waited + turn.paused), sandbox_start(turn)]
     figures += [tokens(turn.usage), money(turn.cost)] if turn.usage.calls else []
     yield f"### Node `{_name(node.id)}`, {name}\n\n{', '.join(each for each in figures if each)}\n"
     for title, text in (("Thoughts", turn.thinking), ("Words", words(turn))):

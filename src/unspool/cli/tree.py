@@ -86,7 +86,7 @@ def _node(node: Node, now: float | None) -> Iterator[Part]:
     usage, cost = node.spent()
     yield part(node.id, BOLD)
     yield part(f"  {node.status or 'going on'}", status_style(node.status))
-    figures = (took(node.started, node.ended, now), money(cost), short_tokens(usage))
+    figures = (took(node.started, node.ended, now, without=node.paused), money(cost), short_tokens(usage))
     yield part("".join(f"  {figure}" for figure in figures if figure))
     if node.parent is not None:
         yield part(f"  {one_line(node.query, _QUESTION)}", DIM)
@@ -96,7 +96,7 @@ def _node(node: Node, now: float | None) -> Iterator[Part]:
 
 def _turn(turn: Turn, now: float | None) -> Iterator[Part]:
     name = f"turn {turn.number}" if turn.number else "first look"
-    time = took(turn.started, turn.ended, now, without=turn.waited)
+    time = took(turn.started, turn.ended, now, without=turn.waited + turn.paused)
     yield part(f"{name}  {time}  " if time else f"{name}  ")
     if turn.text is None and turn.number and not turn.cells:
         yield part("no reply", CYAN if now is not None else DIM)

@@ -29,7 +29,11 @@ _LONG = 2_000  # characters of one of them
 def turn_rows(node: Node, turn: Turn, *, now: float | None = None, short: bool = False) -> Iterator[Row]:
     """A turn of a node in full; ``short``: of long texts head and tail, for a terminal."""
     name = f"turn {turn.number}" if turn.number else "first look (code of the profile)"
-    figures = [took(turn.started, turn.ended, now, without=turn.waited), sandbox_start(turn), turn.model]
+    figures = [
+        took(turn.started, turn.ended, now, without=turn.waited + turn.paused),
+        sandbox_start(turn),
+        turn.model,
+    ]
     if turn.usage.calls:
         figures += [tokens(turn.usage), money(turn.cost)]
     figures += [count(turn.retries, "retry").replace("retrys", "retries")] if turn.retries else []
