@@ -203,8 +203,16 @@ def _told(
         spans.leave_out(measured.no_text)
         every.join(spans)
     size, read, parts = measured.size, every.size(), range(len(measured.sizes))
+    named = len(measured.names)
     no_text = frozenset(measured.no_text)
+    if no_text and len(no_text) == measured.parts:
+        return Coverage(
+            parts_in_all=measured.parts, unit="bytes", why="none of the files can be read as text"
+        )
     unmeasured = sum(measured.sizes[part] is None and part not in no_text for part in parts)
+    from .reach.sniff import kind_by_name  # with what it brings, it is not for every import of this
+
+    shut = sum(kind_by_name(measured.names[part]) == "document" for part in no_text if part < named)
     return Coverage(
         share=_of(read, size),
         size=size,
@@ -217,10 +225,23 @@ def _told(
         parts=tuple(_part(measured, number, every) for number in parts if number not in no_text),
         parts_in_all=measured.parts,
         unit="bytes" if measured.in_bytes else "characters",
-        why="" if size is not None else
-        f"{unmeasured or 'some'} of the files are packed, or documents: their size is known when they were "
-        "read to the end",
+        why=_why(None if size is not None else unmeasured, shut),
     )  # fmt: skip
+
+
+def _why(unmeasured: int | None, shut: int) -> str:
+    """Why the share is not known (``unmeasured`` None: it is), and what is not counted in it."""
+    why = (
+        f"{unmeasured or 'some'} of the files are packed, or documents: their size is known when they were "
+        "read to the end"
+    )
+    told = [] if unmeasured is None else [why]
+    if shut:
+        told.append(
+            f"{shut:,} document{'' if shut == 1 else 's'} that cannot be read {'is' if shut == 1 else 'are'} "
+            "not counted"
+        )
+    return "; ".join(told)
 
 
 def _of(part: int, whole: int | None) -> float | None:

@@ -276,7 +276,7 @@ class NodeLoop:
             result = await self._execute(repl, cell.code, past)
             self.api.cell_ended(result.outcome)
             repairs = (f"about the code: {repair}" for repair in cell.repairs)
-            notes = (*repairs, *result.notes, *self._take_notes())
+            notes = (*repairs, *self.scope.noted(result.notes), *self._take_notes())
             if past is not None and past.sealed:  # what the model was told, to the letter
                 result, notes = past.result, past.result.notes
             (read,) = [past.read] if past and past.skipped else self.api.ground.read(result.ranges, 1)

@@ -48,7 +48,7 @@ class Coverage:
     parts: tuple[PartCoverage, ...] = ()  # the first thousand
     parts_in_all: int = 0
     unit: Literal["characters", "bytes"] = "characters"  # bytes: the input is in files
-    why: str = ""  # the share is not known, and why
+    why: str = ""  # why the share is not known, and which files are not counted in it
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from .models.protocol import Delta, ModelRequest, OnDelta
 from .models.settings import ModelSettings
 from .prompts import Profile
 from .ranges import Stretch
+from .reach.passed import later
 from .reading import Range
 from .sandbox.protocol import Repl, Sandbox
 from .tools import Toolbox
@@ -177,3 +178,8 @@ class Scope:
     def note(self, notes: Sequence[str]) -> None:
         """For the run's notes, each once."""
         self.notes += [note for note in notes if note not in self.notes]
+
+    def noted(self, notes: Sequence[str]) -> Sequence[str]:
+        """A cell's notes; those on files that searches passed over are of the whole run, too."""
+        self.notes = later(self.notes, notes)
+        return notes

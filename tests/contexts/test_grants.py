@@ -143,7 +143,7 @@ def test_links_pipes_and_what_is_closed_are_left_out_and_counted(folder: Path) -
     os.mkfifo(folder / "pipe")
     source = source_of(folder)
     assert [entry.path for entry in source.entries] == ["a.txt", "sub/b.txt"]
-    assert source.note == "left out are 2 links, 1 that are no regular files"
+    assert source.note == "left out: 2 links, 1 that is no regular file"
 
 
 def test_a_link_that_the_user_names_is_followed(folder: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_folder_without_permission(folder: Path) -> None:
     try:
         with pytest.raises(ContextError, match="permission"):
             source_of(folder / "sub")
-        assert source_of(folder).note == "left out are 1 without permission"
+        assert source_of(folder).note == "left out: 1 without permission"
     finally:
         (folder / "sub").chmod(0o700)
 

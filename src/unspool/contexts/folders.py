@@ -54,17 +54,25 @@ class Found:
     def why(self) -> str:
         """What was left out, in words."""
         parts = [
-            f"{count:,} {what}"
-            for count, what in (
-                (self.links, "links"),
-                (self.odd, "that are no regular files"),
-                (self.closed, "without permission"),
+            f"{count:,} {one if count == 1 else many}"
+            for count, one, many in (
+                (self.links, "link", "links"),
+                (self.odd, "that is no regular file", "that are no regular files"),
+                (self.closed, "without permission", "without permission"),
             )
             if count
         ]
         if self.ignored:
             parts.append("what Git ignores")
-        return f": left out are {', '.join(parts)}" if parts else ""
+        return f"left out: {', '.join(parts)}" if parts else ""
+
+    def nothing(self, name: str) -> ContextError:
+        """What to say where no file is left."""
+        if self.links or self.odd or self.closed:
+            return ContextError(f"{name} has no files in it that could be read ({self.why()}).")
+        if self.ignored and next(_walk(self.root, self), None) is not None:
+            return ContextError(f"{name} has no files in it but what Git ignores: name them with a glob.")
+        return ContextError(f"{name} is empty: there are no files in it.")
 
     def add(self, path: str, full: str) -> None:
         if len(self.files) >= MOST_FILES:

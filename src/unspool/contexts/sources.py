@@ -168,8 +168,8 @@ def is_text_name(path: str) -> bool:
 def _many(name: str, found: Found) -> Source:
     entries = tuple(Entry(*each) for each in found.files)
     if not entries:
-        raise ContextError(f"{name} has no files in it that could be read{found.why()}.")
-    return Source("folder", name, found.root, entries, found.why().removeprefix(": "))
+        raise found.nothing(name)
+    return Source("folder", name, found.root, entries, found.why())
 
 
 def told(source: Source, label: str = "context") -> str:

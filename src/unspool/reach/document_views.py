@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from .documents import Document
 from .shown import cut, quoted
-from .sniff import Unreadable
 
 THROUGH = 1 << 20  # bytes of text: about three hundred pages, half a second
 MOST_PAGES = 500
@@ -29,8 +28,7 @@ def describe_document(document: Document, label: str, head: int, tail: int) -> s
     """See the module docstring."""
     read, silent = document.ahead(THROUGH, MOST_PAGES)
     whole = document.size is not None
-    if silent == read and whole:
-        raise _no_text(document, read)
+    document.check_text()
     size = f"{len(document):,} characters" if whole else "read as far as it is asked for"
     paged = f"{_counted(document.page_count, document.unit)}, " if document.unit else ""
     return (
@@ -96,12 +94,3 @@ def _shown(document: Document, head: int, tail: int, *, whole: bool) -> str:
     elif tail and document.unit:
         shown += f"\nThe end of its last {document.unit}:\n{quoted(document.last_page()[-tail:])}"
     return shown
-
-
-def _no_text(document: Document, count: int) -> Unreadable:
-    if document.what == "a PDF":
-        return Unreadable(
-            f"{document.name} has {_counted(count, 'page')}, but no text: it is scanned. Have the text "
-            "recognized first (ocrmypdf in.pdf out.pdf), and pass that"
-        )
-    return Unreadable(f"{document.name} has no text in it: there is nothing to ask about")

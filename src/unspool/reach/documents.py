@@ -93,6 +93,18 @@ class Document(LazyText):
         them without text, that has made the text."""
         return self._made.ahead(most, pieces), self._made.silent
 
+    def check_text(self) -> None:
+        """Raises :class:`Unreadable` where all of it was read, and there was no text."""
+        count, silent = self.ahead(0, 0)
+        if self.size is None or silent < count:
+            return
+        if self.what == "a PDF":
+            raise Unreadable(
+                f"{self.name} has {count:,} page{'' if count == 1 else 's'}, but no text: it is scanned. Have "
+                "the text recognized first (ocrmypdf in.pdf out.pdf), and pass that"
+            )
+        raise Unreadable(f"{self.name} has no text in it: there is nothing to ask about")
+
     def last_page(self) -> str:
         """The last page or slide with its heading, without reading those before."""
         self._check_paged()

@@ -1,7 +1,8 @@
 """Many files as one read-only mapping: a folder, what a glob matches, a Git checkout, an archive.
 
-Contract: :class:`Files` maps a path to what is in it, made when it is asked for: a LazyText, a table, a
-database. Binary files are in the mapping with their size; reading one raises :class:`Unreadable`.
+Contract: :class:`Files` maps a path to what is in it, made when it is asked for: a LazyText, a document, a
+table, a database, as its content says. Binary files are in the mapping with their size; reading one raises
+:class:`Unreadable`. A search passes over what cannot be read, and :data:`.passed.PASSED` says so.
 :meth:`Files.grep` gives ``path:line: text``; :meth:`Files.tree` is bounded.
 
 >>> from .octets import Memory
@@ -28,10 +29,12 @@ from .archives import members
 from .blocks import Blocks
 from .desk import AT_ONCE, DESK
 from .document_kinds import document
+from .documents import Document
 from .handed import HANDED
 from .octets import File, Octets, measure
+from .passed import PASSED
 from .sizes import NO_TEXT, size_told, sized
-from .sniff import Plain, Unreadable, kind_by_name
+from .sniff import Plain, Unreadable
 from .text import LazyText
 
 SHOWN = 200  # lines of a tree
@@ -103,12 +106,16 @@ class Files(Mapping[str, object]):
                 self._made.clear()
             octets = self._octets(path)
             entry = (self._source, self._numbers[path]) if path in self._numbers else None
-            kind = kind_by_name(path)
+            plain = Plain(octets, _HINT)
+            try:
+                kind = plain.kind
+            except (Unreadable, OSError):
+                kind = "text"  # who goes through a mapping is told of it when this one is read
             if kind == "document":
                 self._made[path] = document(path, octets, number=self._part_number(path), entry=entry)
                 return self._made[path]
-            blocks = self._blocks(path, Plain(octets, _HINT))
-            self._made[path] = of_kind(kind, path, octets) or LazyText(blocks, path, entry=entry)
+            made = of_kind(kind, path, octets)
+            self._made[path] = made or LazyText(self._blocks(path, plain), path, entry=entry)
         return self._made[path]
 
     def _part_number(self, path: str) -> int | None:
@@ -174,7 +181,7 @@ class Files(Mapping[str, object]):
 
     def texts(self, glob: str = "**") -> Iterator[tuple[str, LazyText]]:
         """(path, text) of the text files and documents that match, opened many at a time; what cannot be
-        read as text is left out."""
+        read as text is left out, and a note tells of it."""
         paths = self.glob(glob)
         for start in range(0, len(paths), AT_ONCE):
             some = paths[start : start + AT_ONCE]
@@ -188,13 +195,16 @@ class Files(Mapping[str, object]):
     def _text(self, path: str) -> LazyText | None:
         """The text of a file; ``None`` where it has none."""
         try:
-            if kind_by_name(path) == "document":  # kept: to make its text anew takes time
-                text = cast(LazyText, self[path])
-            else:
-                text = LazyText(self._blocks(path, Plain(self._octets(path))), path)
+            plain = Plain(self._octets(path))
+            # A document is kept: to make its text anew takes time.
+            whole = isinstance(self._made.get(path), Document) or plain.kind == "document"
+            text = cast(LazyText, self[path]) if whole else LazyText(self._blocks(path, plain), path)
             text.encoding  # noqa: B018 (a look at its start)
-        except Unreadable:
+            if isinstance(text, Document):
+                text.check_text()
+        except Unreadable as error:
             HANDED.measured(self._part_number(path), NO_TEXT)
+            PASSED.over(self.name, len(self), path, error)
             return None
         return text
 
@@ -207,8 +217,11 @@ class Files(Mapping[str, object]):
 
     def _hits(self, pattern: re.Pattern[str], glob: str) -> Iterator[str]:
         for path, text in self.texts(glob):
-            for hit in text.__unspool_hits__(pattern):
-                yield f"{path}:{hit}"
+            try:
+                for hit in text.__unspool_hits__(pattern):
+                    yield f"{path}:{hit}"
+            except Unreadable as error:  # of a document, behind its start
+                PASSED.over(self.name, len(self), path, error)
 
     def __unspool_hits__(self, pattern: re.Pattern[str]) -> Iterator[str]:
         return self._hits(pattern, "**")

@@ -19,10 +19,10 @@ from .document_kinds import document
 from .document_views import describe_document
 from .documents import Document
 from .files import Files, of_kind
-from .octets import File, Octets, Packed, Part, packing
+from .octets import File, Octets, Part
 from .shown import cut, quoted
 from .sizes import size_told, sized, unpacked
-from .sniff import HEAD, OLE, Plain, Unreadable, is_traces, kind_by_name, kind_of, not_text
+from .sniff import Plain, Unreadable, content_kind, kind_by_name
 from .text import SMALL, LazyText
 from .traces import Traces
 
@@ -44,7 +44,6 @@ LARGE_ARCHIVE = 200 << 20  # bytes of a tar: to list it takes a pass over all of
 MOST_NAMED = 1_000  # parts of an archive
 SMALL_PACKED = 1 << 20  # bytes of a packed file that is read to its end at once, to know how large it is
 LARGE_DATABASE = 256 << 20  # bytes: it has to be copied first
-_BEFORE_PDF = 1024  # bytes of anything that may stand before a PDF
 _HOW = {
     ".json": "json.loads(str(context)) parses it, json.load(context.open()) where it is large",
     ".jsonl": "json.loads(line) for each of context.lines(), or context.table(), a DataFrame",
@@ -88,40 +87,6 @@ def make(
         part = Part(plain, start, None if stop < 0 else stop)
         blocks = Blocks(part, part=(plain, start, line), number=first)
     return LazyText(blocks, name, entry=(source, 0))
-
-
-def content_kind(octets: Octets, kind: str) -> str:
-    """The kind by content. Raises :class:`Unreadable` for what cannot be read at all."""
-    head = octets.read(0, HEAD)
-    if not head:
-        return "text" if kind != "archive" else kind
-    form = packing(head)
-    if form is not None:
-        head = Packed(octets, form).read(0, HEAD)
-    found = kind_of(head)
-    name = octets.name.lower()
-    if found == "archive" and (kind == "xlsx" or name.endswith((".xlsx", ".xlsm"))):
-        return "xlsx"
-    if found == "archive" and name.endswith(".odt"):
-        raise not_text(octets.name, "other")
-    if found == "other":
-        raise not_text(octets.name, _what_other(head, name))
-    if kind == "document" and (found == "archive" or b"%PDF-" in head[:_BEFORE_PDF]):
-        found = "document"
-    if found == "binary":
-        raise not_text(octets.name, found)
-    if form is not None and found in ("sqlite", "parquet", "document"):
-        raise Unreadable(f"{octets.name} is a packed {found} file: unpack it first")
-    return "traces" if found == "text" and is_traces(head) else found
-
-
-def _what_other(head: bytes, name: str) -> str:
-    """Why a document is not read, by its name."""
-    if name.endswith((".xlsx", ".xlsm")):
-        return "locked"
-    if name.endswith(".xls"):
-        return "old"
-    return "shut" if head.startswith(OLE) and kind_by_name(name) == "document" else "other"
 
 
 def look(plain: Plain_, label: str, head: int, tail: int) -> Looked:
@@ -230,12 +195,17 @@ def _shown_tree(files: Files, label: str, most: int) -> str:
 def _describe_files(files: Files, label: str, room: int, *, listed: bool) -> str:
     """``listed`` False: to know the names takes a pass over all of it, which code may do when it wants to."""
     if listed and not len(files):
-        raise Unreadable(f"{files.name} has no files in it that could be read")
+        raise Unreadable(f"{files.name} is empty: there are no files in it")
     tree = "(a large archive: not listed yet)"
     if listed:
         tree = _shown_tree(files, label, max(600, 2 * room))
     first = next(iter(files)) if listed else "path"
-    note = f" {files.note}." if files.note else ""
+    note = f" {files.note[0].upper()}{files.note[1:]}." if files.note else ""
+    if listed and any(kind_by_name(path) == "document" for path in files):
+        note += (
+            " Documents are opened when they are read: searches pass over one that cannot be read (scanned, "
+            "with a password, cut), and a note then names it."
+        )
     if listed and find_spec("pypdfium2") is None and any(path.lower().endswith(".pdf") for path in files):
         note += " PDFs cannot be read here, for pypdfium2 is not installed (pip install unspool[docs])."
     return (
