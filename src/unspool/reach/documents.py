@@ -99,9 +99,10 @@ class Document(LazyText):
         if self.size is None or silent < count:
             return
         if self.what == "a PDF":
+            pages = "1 page" if count == 1 else f"{count:,} pages"
             raise Unreadable(
-                f"{self.name} has {count:,} page{'' if count == 1 else 's'}, but no text: it is scanned. Have "
-                "the text recognized first (ocrmypdf in.pdf out.pdf), and pass that"
+                f"{self.name} has {pages}, but no text: it is scanned. Have the text recognized "
+                "first (ocrmypdf in.pdf out.pdf), and pass that"
             )
         raise Unreadable(f"{self.name} has no text in it: there is nothing to ask about")
 

@@ -7,7 +7,7 @@ it. Files that are whole but no text (pictures, tables) are no news, unless thei
 
 >>> from .sniff import Unreadable
 >>> passed = Passed()
->>> passed.over("scans", 3, "a.pdf", Unreadable("a.pdf has 2 pages, but no text: it is scanned. Have it read"))
+>>> passed.over("scans", 3, "a.pdf", Unreadable("a.pdf has 2 pages, but no text: it is scanned"))
 >>> passed.take(), passed.take()
 (['passed over in scans: 1 of its 3 files cannot be read: a.pdf (has 2 pages, but no text)'], [])
 """
@@ -61,7 +61,8 @@ class Passed:
         named = self._places[place]
         more = f", and {len(every) - len(named):,} more" if len(every) > len(named) else ""
         told = ", ".join(f"{_short(path)} ({why})" for path, why in named.items())
-        return f"passed over in {_short(place)}: {len(every):,} of its {files:,} files cannot be read: {told}{more}"
+        counted = f"{len(every):,} of its {files:,} files cannot be read"
+        return f"passed over in {_short(place)}: {counted}: {told}{more}"
 
 
 def _is_news(path: str, error: Unreadable) -> bool:

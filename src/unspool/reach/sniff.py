@@ -9,7 +9,7 @@ file is, its name only which of several things that begin alike.
 >>> Plain(Memory(b"PK\\x03\\x04", "a.txt")).read(0, 1)
 Traceback (most recent call last):
     ...
-unspool.reach.sniff.Unreadable: a.txt is an archive, not text: give it as a file of its own, Path("….zip")
+unspool.reach.sniff.NotText: a.txt is an archive, not text: give it as a file of its own, Path("….zip")
 """
 
 from __future__ import annotations
