@@ -38,3 +38,16 @@ def test_a_run_over_a_large_file_goes_on_from_the_file(make_cli: MakeCli) -> Non
     done = cli.run(resume)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["answer"] == ["250001: FATAL é"]
+
+
+def test_files_that_cannot_be_read_are_named(make_cli: MakeCli) -> None:
+    cli = make_cli(["```python\nprint(grep('Alice'))\n```", submits("'none'")])
+    (cli.folder / "scans").mkdir()
+    cli.file("scans/cut.docx", b"PK\x03\x04cut")
+    cli.file("scans/none.pdf", b"")
+    done = cli.run(cli.ask("?", "scans", "--json"))
+    assert done.returncode == 0, done.stderr
+    (note,) = json.loads(done.stdout)["notes"]
+    assert note.startswith("passed over in scans: 2 of its 2 files cannot be read: cut.docx (is no document")
+    assert "none.pdf (is empty)" in note
+    assert b"note: passed over in scans" in done.stderr

@@ -314,6 +314,7 @@ def _object(story: Story, ended: RunEnded) -> dict[str, object]:
         "answer": ended.answer,
         "status": ended.status,
         "reason": ended.reason,
+        "notes": list(ended.notes),
         "run_id": ended.run,
         "model": story.started.model if story.started else None,
         "sub_model": story.started.sub_model if story.started else None,
