@@ -3,10 +3,13 @@
 Contract: pure functions. A pack's items are numbered from 1; the reply is asked for as one JSON object with
 the numbers as keys, which a provider that enforces schemas, or a grammar, makes complete by itself. Of any
 other reply :func:`replies` takes what is there: an object that was cut, a list of numbered objects, numbered
-lines. A number that is there twice with two values is a number without a reply.
+lines. A number that is there twice with two values is a number without a reply. Where a number is there that
+was not asked for, all may be one off, and none is taken, unless they were counted from 0.
 
->>> replies('{"1": "a", "2": "b", "2": "c", "9": "d"}', 2)
-{1: 'a'}
+>>> replies('{"1": "a", "2": "b", "2": "c"}', 2), replies('{"1": "a", "3": "c"}', 2)
+({1: 'a'}, {})
+>>> replies("0: a\\n1: b", 2)
+{1: 'a', 2: 'b'}
 >>> packed(["aa", "b", "cccc", "d"], [0, 1, 2, 3], Size(3, 6))
 [(0, 1), (2, 3)]
 """
@@ -96,7 +99,13 @@ def replies(text: str, count: int) -> dict[int, object]:
         if number in found and found[number] != value:
             twice.add(number)
         found.setdefault(number, value)
-    return {n: value for n, value in found.items() if 0 < n <= count and n not in twice}
+    if found.keys() == set(range(count)) or (count == 1 and len(found) == 1):
+        first = min(found)
+        found = {n - first + 1: value for n, value in found.items()}
+        twice = {n - first + 1 for n in twice}
+    if not all(0 < n <= count for n in found):
+        return {}
+    return {n: value for n, value in found.items() if n not in twice}
 
 
 def _numbered(text: str) -> Iterator[tuple[int, object]]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool import Budget, ModelError
+from unspool import RLM, Budget, ModelError
 from unspool.mapping import SHARES, Work, settle
 from unspool.models.protocol import Message, ModelInfo
 from unspool.packs import Size, comfortable, packed, replies, schema_for
@@ -409,3 +409,24 @@ def test_whatever_is_missing_doubled_or_garbled_every_item_has_one_reply(
     for item, value in zip(items, values, strict=True):
         assert value == len(item) or isinstance(value, FailedCall)
     assert max(seen.values()) <= len(SHARES) + 1
+
+
+@pytest.mark.parametrize("first", [0, 2, 1])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_replies_that_are_counted_otherwise_are_no_other_items_replies(first: int, extra: int) -> None:
+    """Counted from 0 they are taken as such; from 2, or one too many, they are asked for again."""
+
+    def reply(messages: Sequence[Message]) -> str:
+        items = [*["odd"] * extra, *re.findall(r"item\d+", messages[-1].text)]
+        return "\n".join(f"{number}: {item}" for number, item in enumerate(items, first))
+
+    code = (
+        "found = llm_map('Say', [f'item{n}' for n in range(12)])\nsubmit([x if x else None for x in found])"
+    )
+    rlm = RLM(ScriptedModel([f"```python\n{code}\n```"]), sub_model=ScriptedModel(reply), runs=False)
+    answer = rlm.run("q", "c" * 1_000).answer
+    assert isinstance(answer, list)
+    assert len(answer) == 12
+    assert all(got is None or re.findall(r"item\d+", got) == [f"item{n}"] for n, got in enumerate(answer)), (
+        answer
+    )
