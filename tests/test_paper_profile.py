@@ -93,7 +93,7 @@ def test_no_other_profile_takes_prose_for_an_answer(profile: str) -> None:
 
 def test_an_ending_is_checked_like_any_answer() -> None:
     run, model = play(["FINAL(too early: yes)", LOOK, "FINAL_VAR(nothing)", "FINAL(many)", "FINAL(42)"],
-                      profile="paper", answer=int)  # fmt: skip
+                      "a line of the input\n" * 500, profile="paper", answer=int)  # fmt: skip
     assert (run.status, run.answer) == ("answered", 42)
     assert "nothing has been printed" in model.requests[1].messages[-1].text
     assert "no variable 'nothing'" in model.requests[3].messages[-1].text

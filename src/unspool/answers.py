@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, cast
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SHOWN_SCHEMA = 1_000  # characters of a JSON schema shown to the model
 SHOWN_MISFITS = 8
 NOT_KEPT = "?"  # begins what a run keeps of a type that has no name and no schema
+_NEAR = frozenset(("int_parsing", "float_parsing", "decimal_parsing", "literal_error", "enum"))  # pydantic's
 _KEYWORDS = frozenset(
     ("type", "properties", "items", "prefixItems", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
 )
@@ -193,6 +195,16 @@ class AnswerType:
 
         return with_tables(value) if self.tables else as_records(value)
 
+    def _mended(self, value: object, wrong: set[str]) -> object | None:
+        """The value with numbers and options as they are meant, where it is no more than that: a type that
+        takes no text for a number says so in another way, and stays strict."""
+        if wrong.isdisjoint(_NEAR) or (schema := self.json_schema) is None:
+            return None
+        try:
+            return fit(Schema(schema), value)
+        except ValueError:  # a type that JSON schema has no words for: there is nothing to mend by
+            return None
+
     def check(self, value: object) -> object:
         if self.wanted is None:
             return value
@@ -203,6 +215,10 @@ class AnswerType:
         try:
             return self._adapter.validate_python(value)
         except ValidationError as error:
+            mended = self._mended(value, {each["type"] for each in error.errors(include_url=False)})
+            if mended is not None:
+                with suppress(ValidationError):
+                    return self._adapter.validate_python(mended)
             found = error.errors(include_url=False, include_context=False)
             lines = [
                 f"{'.'.join(str(part) for part in e['loc']) or 'the value'}: {e['msg']}{_got(e['input'])}"

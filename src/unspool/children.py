@@ -232,11 +232,10 @@ class Children:
 
     async def _described(self, context: object) -> tuple[object, str]:
         """The context of a child and its description; what is in files is looked at."""
-        profile = self._scope.profile
         if context is self._task.context:
             return context, self._task.description  # it is there already
         try:
-            return await looked(context, self._scope.sandbox, head=profile.head, tail=profile.tail)
+            return await looked(context, self._scope.sandbox, *self._scope.profile.described)
         except ContextError as error:
             raise HostCallError("ValueError", f"rlm_query: {error}") from None
 

@@ -141,7 +141,7 @@ class Engine:
         check_beside(context, settings.tools.names, scope.profile.imports)
         paths = () if sources else names_of(context)
         given = context if type(context) is str else await asyncio.to_thread(with_sources, context)
-        context, told = await looked(given, scope.sandbox, head=scope.profile.head, tail=scope.profile.tail)
+        context, told = await looked(given, scope.sandbox, *scope.profile.described)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
         scope, chosen = self._by(strategy, scope, task)
         if driver is not None:
@@ -206,8 +206,7 @@ class Engine:
             replay = Replay(past.events, go_on=diverged == "continue")
             log = EventLog(run, past=past.events, known=replay.knows)
             scope = self._scope(models, log, asker, replay)
-            head, tail = scope.profile.head, scope.profile.tail
-            context, told = await looked(given, scope.sandbox, head=head, tail=tail)
+            context, told = await looked(given, scope.sandbox, *scope.profile.described)
             names = scope.root.info.name, scope.sub.info.name, scope.profile.name
             past.check(await hash_of(context), *names)
             meter = Meter(settings.budget)

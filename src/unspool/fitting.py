@@ -1,10 +1,12 @@
 """A submitted value made to fit a JSON schema, where that takes no guess.
 
 Contract: :func:`fit` gives back the value with what JSON has no word for as the nearest thing that it
-has (a tuple is a list, a date its ISO text), and with "42" as 42 where a number is wanted, 42 as "42"
-where a text is. It never drops a field and never makes one up; whether the result fits is for
+has (a tuple is a list, a date its ISO text), and with "42" as 42 where a number is wanted ("1,030" as 1030
+where that can be nothing else), 42 as "42" where a text is, "Yes." as "yes" where that is the one option
+meant. It never drops a field and never makes one up; whether the result fits is for
 :meth:`unspool.schema.Schema.check` to say.
 
+>>> from unspool.schema import Schema
 >>> fit(Schema({"type": "object", "properties": {"n": {"type": "integer"}}}), {"n": "42", "t": (1, 2)})
 {'n': 42, 't': [1, 2]}
 >>> fit(Schema({"type": "integer"}), "many")
@@ -18,11 +20,18 @@ import decimal
 import enum
 import re
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from .schema import Schema
+if TYPE_CHECKING:
+    from .schema import Schema
 
 _INTEGER = re.compile(r"\s*[+-]?\d{1,4000}\s*")
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_GROUPED = re.compile(
+    r"[+-]?[1-9]\d{0,2}(?P<groups>(?P<sign>[,'’\u00a0\u2009\u202f])\d{3}(?:(?P=sign)\d{3}){0,1000})"
+    r"(?P<rest>\.\d*)?"
+)
+_AROUND = " \t\r\n.\"'`“”„‘’«»"  # what may stand around an option
 _WORDS = {"true": True, "false": False}
 
 
@@ -50,7 +59,7 @@ class _Fitting:
         options = schema.get("anyOf") or schema.get("oneOf")
         if isinstance(options, list):
             return self._first(options, value, depth)
-        value = _as_kind(schema.get("type"), value)
+        value = _as_option(schema, _as_kind(schema.get("type"), value))
         return self._nested(schema, value, depth)
 
     def _first(self, options: list[object], value: object, depth: int) -> object:
@@ -104,15 +113,49 @@ def _as_kind(kinds: object, value: object) -> object:
     if any(str(name) not in _IS or _IS[str(name)](value) for name in names):
         return value
     for name in names:
-        if name in ("integer", "number") and isinstance(value, str) and _INTEGER.fullmatch(value):
-            return int(value)
-        if name == "number" and isinstance(value, str) and _NUMBER.fullmatch(value):
-            return float(value)
+        if name in ("integer", "number") and isinstance(value, str):
+            plain = _ungrouped(value, whole="number" not in names)
+            if _INTEGER.fullmatch(plain):
+                return int(plain)
+            if name == "number" and _NUMBER.fullmatch(plain):
+                return float(plain)
         if name == "boolean" and isinstance(value, str) and value.strip().lower() in _WORDS:
             return _WORDS[value.strip().lower()]
         if name == "string" and isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
     return value
+
+
+def _ungrouped(text: str, *, whole: bool) -> str:
+    """A number without the separators of its thousands, where these can be nothing else: a single comma may
+    begin a fraction, if no ``whole`` number is wanted.
+
+    >>> _ungrouped("1,030", whole=True), _ungrouped("1,030", whole=False), _ungrouped("1,030.5", whole=False)
+    ('1030', '1,030', '1030.5')
+    >>> _ungrouped("1,03", whole=True), _ungrouped("1,234'567", whole=True)
+    ('1,03', "1,234'567")
+    """
+    found = _GROUPED.fullmatch(text.strip())
+    if found is None:
+        return text
+    sign = found["sign"]
+    if sign == "," and not whole and found["groups"].count(sign) == 1 and not found["rest"]:
+        return text
+    return text.strip().replace(sign, "")
+
+
+def _as_option(schema: Mapping[str, object], value: object) -> object:
+    """A text as the one of the options that it differs from in case, quotes and a full stop alone."""
+    options = [schema["const"]] if "const" in schema else schema.get("enum")
+    if not isinstance(value, str) or not isinstance(options, list) or value in options:
+        return value
+    bare = _bare(value)
+    near = [option for option in options if isinstance(option, str) and bare and _bare(option) == bare]
+    return near[0] if len(near) == 1 else value
+
+
+def _bare(text: str) -> str:
+    return text.strip(_AROUND).casefold()
 
 
 def _number(value: object) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from . import events as ev
 from .contexts.parts import Parts, parts_in_files
-from .ranges import IDENTITY, UNKNOWN, Shown, Stretch
+from .ranges import IDENTITY, UNKNOWN, Shown, Spans, Stretch
 from .reach.marks import MEASURED, MOST_RANGES, MOST_ROWS, UNPLACED, WHOLE, parts_of, unpack_ranges
 from .reach.sizes import NO_TEXT
 from .reading import Range
@@ -56,6 +56,13 @@ class Ground:
     def shown(self) -> tuple[Range, ...]:
         """What the description shows."""
         return () if self._parts is None else self._parts.shown
+
+    @property
+    def all_shown(self) -> bool:
+        """Whether the description shows all of it."""
+        spans = Spans()
+        spans.add(self.shown)
+        return bool(self.shown) and not self.no_text and self.size == spans.size()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -54,8 +54,8 @@ class ReplApi:
 
     @property
     def looked(self) -> bool:
-        """Whether anything was printed or asked yet."""
-        return self.printed or self._subs.made + self._children.made > 0
+        """Whether anything was printed or asked yet, or the description already showed all there is."""
+        return self.printed or self._subs.made + self._children.made > 0 or self.ground.all_shown
 
     @property
     def failures(self) -> tuple[int, Sequence[FailedCall]]:

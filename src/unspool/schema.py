@@ -8,6 +8,8 @@ fetch addresses and run regular expressions of the model's choosing in the host.
 
 >>> Schema({"type": "integer"}).parse("```json\\n3\\n```")
 3
+>>> Schema({"type": "integer"}).parse("1,030"), Schema({"enum": ["yes", "no"]}).parse("Yes.")
+(1030, 'yes')
 >>> Schema({"type": "integer"}).parse('"x"')
 Traceback (most recent call last):
 ValueError: the value: expected integer, got 'x'
@@ -20,9 +22,11 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import cast
 
 from .errors import HostCallError
+from .fitting import fit
 
 _FENCE = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*\n(.*?)\n?[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _STARTS = 20  # places in a reply where JSON is looked for
@@ -125,9 +129,11 @@ class Schema:
             raise ValueError("the schema combines too many parts to be checked")
 
     def parse(self, text: str) -> object:
-        """The value of a reply: JSON alone, in a fence or behind some words; text where text is wanted."""
+        """The value of a reply: JSON alone, in a fence or behind some words; text where text is wanted; what
+        nearly fits is mended by :func:`unspool.fitting.fit`."""
         misfit = ""
-        for found in values_in(text):
+        values = list(values_in(text))
+        for found in values:
             try:
                 return self.check(self._unwrapped(found))
             except ValueError as error:
@@ -135,6 +141,10 @@ class Schema:
         bare = text.strip()
         if bare and self._takes_text() and self.fits(self.json, bare):
             return bare
+        for near in (*values, *map(self._unwrapped, values), bare):
+            with suppress(ValueError):
+                if self.fits(self.json, fitted := fit(self, near)):
+                    return fitted
         raise ValueError(misfit or _no_json(text))
 
     def _takes_text(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -26,15 +27,39 @@ def test_submit_ends_the_cell_and_the_later_cells() -> None:
     assert "after" not in run.trace.turns[0].cells[0].output
 
 
+LONG = "a line of the input\n" * 500  # more than a description shows
+
+
 def test_submit_before_a_look_is_refused_once() -> None:
-    run, model = play([py("submit('x')"), py("submit('x')")])
+    run, model = play([py("submit('x')"), py("submit('x')")], LONG)
     assert run.answer == "x"
     assert run.turns == 2
     assert "look at the context first" in shown(model, 1)
 
 
+@pytest.mark.parametrize("profile", ["frontier", "small", "paper"])
+def test_where_the_description_shows_all_of_the_input_there_is_nothing_to_look_at(
+    profile: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("line one\nline two\n")
+    for context in ("line one\nline two\n", path):
+        run, model = play([py("submit('two')")], context, profile=profile)
+        assert (run.answer, run.turns, run.coverage.share) == ("two", 1, 1.0)
+        assert "line two" in model.requests[0].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    "context", [[1, 2], {"a": "one", "b": "two"}, b"bytes"], ids=["list", "texts", "bytes"]
+)
+def test_what_is_not_known_to_be_shown_has_to_be_looked_at(context: object) -> None:
+    run, model = play([py("submit('x')"), py("submit('x')")], context)
+    assert run.turns == 2
+    assert "look at the context first" in shown(model, 1)
+
+
 def test_a_look_in_an_earlier_cell_counts() -> None:
-    run, _ = play([py("print(context[:3])", "submit('x')")])
+    run, _ = play([py("print(context[:3])", "submit('x')")], LONG)
     assert (run.answer, run.turns) == ("x", 1)
 
 
@@ -83,7 +108,7 @@ def test_ready_without_content_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["My plan is to FINAL(the count).", "submit(42)", "FINAL(42)", "answer: 42"])
 def test_prose_is_never_an_answer(text: str) -> None:
-    run, _ = play([text, py("print('FINAL(1)')"), py("submit('real')")])
+    run, _ = play([text, py("print('FINAL(1)')"), py("submit('real')")], LONG)
     # A reply that is nothing but a call may be run as code; then it is refused for not having looked.
     assert run.answer == "real"
 

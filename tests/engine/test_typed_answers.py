@@ -508,3 +508,67 @@ def test_a_child_with_a_schema_is_told_and_checked() -> None:
 def test_json_of_a_schema_that_is_no_mapping_is_refused() -> None:
     with pytest.raises(HostCallError):
         Schema.of(json.loads("[1]"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "answer"),
+    [
+        (int, "1,030", 1030),
+        (int, " -1,234,567 ", -1_234_567),
+        (int, "1’030", 1030),
+        (int, "1\u202f030", 1030),
+        (float, "1,030.5", 1030.5),
+        (float, "1,234,567", 1_234_567.0),
+        (int | None, "1,030", 1030),
+        (list[int], ["1,030", 7], [1030, 7]),
+        (Point, {"x": "1,030"}, Point(1030)),
+        (Person, {"name": "Ann", "age": "1,030"}, Person(name="Ann", age=1030)),
+        ({"type": "integer"}, "1,030", 1030),
+        (Literal["yes", "no"], "Yes", "yes"),
+        (Literal["yes", "no"], ' "NO." ', "no"),
+        (Literal["yes"], "Yes!"[:-1], "yes"),
+        (Literal[1, 2], "2", 2),
+        (Colour, "Red.", Colour.RED),
+        (dict[str, Colour], {"a": "BLUE"}, {"a": Colour.BLUE}),
+        ({"enum": ["yes", "no"]}, "Yes", "yes"),
+    ],
+)
+def test_separators_of_thousands_and_the_spelling_of_options_are_mended(
+    wanted: object, value: object, answer: object
+) -> None:
+    assert AnswerType(wanted).check(value) == answer
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value"),
+    [
+        (int, "1,03"),
+        (int, "0,030"),
+        (int, "1030,5"),
+        (int, "1.030"),
+        (int, "1 030"),  # two numbers, as likely
+        (int, "1,030 gates"),
+        (int, "1,234'567"),
+        (float, "1,030"),  # 1.03 in half of the world
+        (Literal["yes", "no"], "yes or no"),
+        (Literal["yes", "no"], "."),
+        (Literal["Yes", "yes"], "YES"),
+        (Colour, "reddish"),
+    ],
+)
+def test_what_may_mean_two_things_is_refused(wanted: object, value: object) -> None:
+    with pytest.raises(ValueError, match="value"):
+        AnswerType(wanted).check(value)
+
+
+def test_a_type_that_is_strict_stays_so() -> None:
+    class Strict(BaseModel, strict=True):
+        count: int
+
+    with pytest.raises(ValueError, match="count"):
+        AnswerType(Strict).check({"count": "1,030"})
+
+
+def test_a_near_miss_costs_no_turn() -> None:
+    run, _ = play([py("print(1)\nsubmit('1,030')")], answer=int)
+    assert (run.answer, run.turns) == (1030, 1)

@@ -248,3 +248,22 @@ def test_a_reply_that_fits_a_type_is_made_and_stays_what_it_is(data: st.DataObje
     assert schema is not None
     reply = Schema(schema).parse(json.dumps(value))
     assert made(kind, reply) == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "reply", "value"),
+    [
+        ("int", "1,030", "1030"),
+        ("int", '"1,030"', "1030"),
+        ("int", '{"value": "1,030"}', "1030"),
+        ("Literal['yes', 'no']", "Yes.", "'yes'"),
+        ("Literal['yes', 'no']", '{"value": "NO"}', "'no'"),
+        ("Tone", "Good", "<Tone.GOOD: 'good'>"),
+        ("str", "1.50", "'1.50'"),  # what fits as it is stays
+        ("str", "Yes.", "'Yes.'"),
+    ],
+)
+def test_a_near_miss_is_not_asked_for_again(schema: str, reply: str, value: str) -> None:
+    sub = ScriptedModel([reply], name="scripted:sub")
+    run, _ = play([py(f"{SETUP}\nr = repr(llm_query('?', schema={schema}))\nprint(1)\nsubmit(r)")], sub=sub)
+    assert (run.answer, len(sub.requests)) == (value, 1)

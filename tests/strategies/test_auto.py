@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zipfile
 from importlib.resources import files
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from tests.contexts.documents import docx, paragraph
 from unspool import RLM, Contexts
 from unspool.events import StrategyChosen
 from unspool.strategies import names
@@ -49,7 +52,7 @@ def test_what_is_small_is_answered_at_once() -> None:
 def test_what_does_not_fit_goes_by_the_question(query: str, strategy: str) -> None:
     event = chosen(LINE * 4_000, query, window=20_000)
     assert event.strategy == strategy
-    assert "too much for a window of 20,000" in event.reason
+    assert "more than 50% of the room for it in a window of 20,000, which is about 6," in event.reason
 
 
 def test_a_count_needs_a_program_earlier_than_a_needle() -> None:
@@ -89,6 +92,27 @@ def test_collections_and_files_have_sizes(tmp_path: Path) -> None:
         assert 1_000 < event.size < 5_000
     (tmp_path / "b.txt").write_text(LINE * 40_000)
     assert chosen(tmp_path / "b.txt", "Where did the fox run?").strategy == "rlm"
+
+
+def test_documents_and_what_is_packed_have_the_size_of_their_text(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(docx("".join(paragraph(LINE[:-1]) for _ in range(20))))
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress((LINE * 20).encode()))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.txt", LINE * 20)
+        archive.writestr("a.png", b"\x89PNG\r\n\x1a\n")
+    for name in ("a.docx", "a.txt.gz", "a.zip"):
+        event = chosen(tmp_path / name, "Where did the fox run?")
+        assert event.strategy == "direct", event.reason
+        assert event.size is not None
+        assert 250 <= event.size < 300
+
+
+def test_why_code_looks_at_it_is_said_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(docx(paragraph(LINE[:-1]) * 30_000))
+    event = chosen(tmp_path / "a.docx", "Where did the fox run?")
+    assert (event.strategy, event.size) == ("rlm", None)
+    assert event.reason == "the size of its text is not known before it is read: code looks at it"
+    assert chosen(b"bytes", "What is there?").reason == "the input is not text: code looks at it"
 
 
 def test_it_asks_no_model() -> None:

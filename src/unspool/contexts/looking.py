@@ -66,8 +66,8 @@ class _Look:
         return self if self.parts is None else replace(self, parts=replace(self.parts, shown=()))
 
 
-async def looked(context: object, sandbox: Sandbox, *, head: int, tail: int) -> tuple[object, str]:
-    """See the module docstring."""
+async def looked(context: object, sandbox: Sandbox, head: int, tail: int, ways: bool) -> tuple[object, str]:
+    """See the module docstring. ``ways``: whether it says how to reach what is in files."""
     if isinstance(context, InKernel):
         return context, await _live(context, sandbox, head)
     sources = _labelled(context)
@@ -76,7 +76,7 @@ async def looked(context: object, sandbox: Sandbox, *, head: int, tail: int) -> 
     whole = isinstance(context, Source)
     if not whole:
         head, tail = head // 2, tail // 2
-    found = await _look(context, sources, sandbox, head, tail)
+    found = await _look(context, sources, sandbox, (head, tail, ways))
     if found is None:
         return context, describe(context, head=head, tail=tail)
     if isinstance(context, Source):
@@ -135,7 +135,7 @@ def _labelled(context: object) -> dict[str, Source]:
 
 
 async def _look(
-    context: object, sources: Mapping[str, Source], sandbox: Sandbox, head: int, tail: int
+    context: object, sources: Mapping[str, Source], sandbox: Sandbox, how: tuple[int, int, bool]
 ) -> list[_Look] | None:
     grants = Grants(context)
     said: list[tuple[object, object]] = []
@@ -149,7 +149,7 @@ async def _look(
         raise HostCallError("ValueError", f"there is no function {call.name!r}")
 
     plain = {label: source.plain() for label, source in sources.items()}
-    spec = ReplSpec(context=(plain, head, tail), tools=(LOOKED,), memory=MEMORY, files=True)
+    spec = ReplSpec(context=(plain, *how), tools=(LOOKED,), memory=MEMORY, files=True)
     try:
         repl = await sandbox.open(spec, on_call)
         try:

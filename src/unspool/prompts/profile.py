@@ -134,6 +134,7 @@ class Profile:
     examples: Examples = no_examples  # (query, look, depth left) -> worked turns
     head: int = 600
     tail: int = 300
+    ways: bool = True  # whether a description says how to reach what is in files; else ``lines`` has it
     shown: int = 8_000  # of a cell's output
     imports: tuple[str, ...] = ()
     sampling: Sampling = Sampling()
@@ -156,6 +157,11 @@ class Profile:
     schema: Mapping[str, object] | None = None  # JSON schema of every reply, for the provider
     without: tuple[str, ...] = ()  # functions of the REPL that this one has not
     window: int | None = None  # what the first look may print; then the REPL of the turns has no context
+
+    @property
+    def described(self) -> tuple[int, int, bool]:
+        """How a context is described to it: head, tail, ways."""
+        return self.head, self.tail, self.ways
 
 
 @cache

@@ -34,7 +34,8 @@ IMPORTS = (
     "from datetime import date, datetime, timedelta",
     *map(_source, ("records", "words", "code", "look", "tools")),
     # small_tools sets an empty ``lines`` of its own: this comes after it
-    "lines, columns = records(context.lines() if hasattr(type(context), 'lines') else lines_of(context))",
+    "lines, columns = records([] if in_files(context) else "
+    "context.lines() if hasattr(type(context), 'lines') else lines_of(context))",
 )
 
 
@@ -128,6 +129,7 @@ SMALL = Profile(
     examples=examples,
     head=240,
     tail=80,
+    ways=False,
     shown=1_200,
     imports=IMPORTS,
     sampling=Sampling(

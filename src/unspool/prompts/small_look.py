@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .small_code import PYTHON, classes, definitions, functions, is_code, owners
-from .small_records import field_list, records
+from .small_records import field_list, in_files, lines_of, records, without_marks
 from .small_words import (
     AS_IT_IS,
     COMMON_WORDS,
@@ -101,16 +101,21 @@ def look(question: str, data: Sequence[str]) -> None:
 
     A few lines of prose have no groups where many of them are asked about: they are for ``classify``.
     """
+    given = globals().get("context")
+    if in_files(given):
+        data, names = records(lines_of(given))
+        globals().update(lines=data, columns=names)
     if not isinstance(data, list):
         data = list(data[: MOST_LINES + 1])  # of a file: now it is read
-        if len(data) > MOST_LINES:
-            data = data[:-1]
+        read = min(len(data), MOST_LINES)
+        whole = read == len(data)
+        data = without_marks(data[:read], getattr(given, "unit", ""))
+        if not whole:
             print(f"Looked at: the first {MOST_LINES:,} lines. find looks at all of them.")  # noqa: T201
         else:
-            rows, names = records(data)
-            if names:
-                data = rows
-                globals().update(lines=rows, columns=names)
+            data, names = records(data)
+            if names or len(data) < read:
+                globals().update(lines=data, columns=names)
     if columns:
         print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
     prose = is_prose(data)

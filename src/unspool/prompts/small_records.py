@@ -18,15 +18,17 @@ which, since a model of that size does not count commas. The source runs in the 
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 SNIFFED = 50  # lines by which the form of all is known
 FEWEST_ROWS = 3  # the head included: two lines of prose may have as many commas
 MOST_NAMES = 40  # fields
 _NAME = re.compile(r"[^\W\d][\w .#/()-]{0,40}")
 MOST_ROWS = 200_000  # more lines stay as they are
+MOST_FILES = 1_000  # of a folder
 
 
 class Row(str):
@@ -42,14 +44,53 @@ class Row(str):
 
 
 def lines_of(data: object) -> list[str]:
-    """The lines of a text, of the texts of a list or a mapping; other items as JSON, one line each."""
+    """The lines of a text, of the texts of a list, a mapping or a folder; other items as JSON, one line each.
+    Of what is in files the first ones (``reach/brief.py`` says how many)."""
     if isinstance(data, str):
         return data.splitlines()
+    if hasattr(type(data), "texts"):  # a folder, an archive
+        texts = itertools.islice(data.texts(), MOST_FILES)  # type: ignore[attr-defined]
+        return list(itertools.islice((line for _, text in texts for line in _lines(text)), MOST_ROWS))
     if isinstance(data, dict):
         data = list(data.values())
     if not isinstance(data, list | tuple):
         return []
-    return [line for item in data for line in (item.splitlines() if isinstance(item, str) else [_told(item)])]
+    return [line for item in data for line in _lines(item)]
+
+
+def in_files(data: object) -> bool:
+    """Whether it is a folder, or a mapping with some of its values in files: nothing of it can be read before
+    the first cell runs, so the look makes the lines of it."""
+    values = data.values() if isinstance(data, dict) else [data]
+    return any(hasattr(type(each), "texts") or (each is not data and _is_file(each)) for each in values)
+
+
+def _is_file(item: object) -> bool:
+    return hasattr(type(item), "line_span")
+
+
+def _lines(item: object) -> Iterable[str]:
+    if isinstance(item, str):
+        return item.splitlines()
+    if hasattr(type(item), "texts"):
+        return lines_of(item)
+    if _is_file(item):
+        lines = itertools.islice(item.lines(), MOST_ROWS)  # type: ignore[attr-defined]
+        return without_marks(lines, getattr(item, "unit", ""))
+    return [_told(item)]
+
+
+def without_marks(lines: Iterable[str], unit: str) -> list[str]:
+    """The lines of a document without those that only begin a page (``=== page 3 ===``). ``unit``: what its
+    pages are called, if it has any.
+
+    >>> without_marks(["=== slide 1: Hello ===", "=== slide 2 (no text) ===", "=== page 1 ==="], "slide")
+    ['=== slide 1: Hello ===', '=== page 1 ===']
+    """
+    if not unit:
+        return list(lines)
+    mark = re.compile(rf"=== {re.escape(unit)} \d+(?: \([^)]*\))? ===")
+    return [line for line in lines if not mark.fullmatch(line)]
 
 
 def _told(item: object) -> str:

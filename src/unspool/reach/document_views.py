@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+from .brief import brief
 from .documents import Document
 from .shown import cut, quoted
 
@@ -24,19 +25,23 @@ _HEADING = 80  # characters of one
 _INFO = 100  # characters of each thing that the document says of itself
 
 
-def describe_document(document: Document, label: str, head: int, tail: int) -> str:
+def describe_document(document: Document, label: str, head: int, tail: int, *, ways: bool = True) -> str:
     """See the module docstring."""
     read, silent = document.ahead(THROUGH, MOST_PAGES)
     whole = document.size is not None
     document.check_text()
     size = f"{len(document):,} characters" if whole else "read as far as it is asked for"
     paged = f"{_counted(document.page_count, document.unit)}, " if document.unit else ""
+    what = f"the text of {document.name} ({document.what}: {paged}{size})"
+    silence, shown = _silent(document, read, silent, whole=whole), _shown(document, head, tail, whole=whole)
+    if not ways:
+        return brief(label, what, shown, silence)
     return (
-        f"`{label}` is a Document, the text of {document.name} ({document.what}: {paged}{size}). It acts as "
+        f"`{label}` is a Document, {what}. It acts as "
         f"a str, with its positions: {label}[a:b], len(), find(), count(), in; {label}.lines(), .line(n), "
         f".line_of(position); chunks({label}, size) are pieces; {label}.finditer(regex) in the place of re."
-        f"{_how(document, label)}{_silent(document, read, silent, whole=whole)}\n"
-        f"{_contents(document, label, whole=whole)}{_shown(document, head, tail, whole=whole)}"
+        f"{_how(document, label)}{silence}\n"
+        f"{_contents(document, label, whole=whole)}{shown}"
     )
 
 

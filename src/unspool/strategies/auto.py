@@ -41,17 +41,20 @@ def auto(given: Given) -> Plan:
 def choose(given: Given) -> Choice:
     """Which strategy, and why."""
     size, window, kind = size_of(given.context), window_of(given.root), kind_of(given.query)
-    if size is None:
-        why = "the input is not text, or its size is not known: code looks at it"
-        return Choice("rlm", why, None, window)
+    if not isinstance(size, int):
+        return Choice("rlm", f"{size}: code looks at it", None, window)
     table = limits()
     row = table.rows.get((given.profile.name, kind)) or table.rows["frontier", kind]
-    fits, tokens = size <= table.comfortable * room(given), size // CHARACTERS_PER_TOKEN
+    most = int(table.comfortable * room(given))
+    fits, tokens = size <= most, size // CHARACTERS_PER_TOKEN
     asked = f"{_WORDS[kind]} over about {tokens:,} tokens"
     if fits and tokens <= row.tokens:
         why = f"{asked}: a reply at once is as good up to {row.tokens:,} ({row.basis})"
         return Choice("direct", why, tokens, window)
-    over = f"more than {row.tokens:,} ({row.basis})" if fits else f"too much for a window of {window:,}"
+    over = f"more than {row.tokens:,} ({row.basis})"
+    if not fits:
+        held = f"{table.comfortable:.0%} of the room for it in a window of {window:,}"
+        over = f"more than {held}, which is about {most // CHARACTERS_PER_TOKEN:,}"
     return Choice(row.beyond, f"{asked}: {over}", tokens, window)
 
 

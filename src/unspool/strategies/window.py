@@ -17,11 +17,14 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
+from typing import Literal
 
 from ..budget import OverBudget
+from ..contexts.parts import parts_of_source
 from ..contexts.sources import Source
 from ..errors import ContextError
 from ..models.protocol import ModelInfo
+from ..reach.sizes import PACKED
 from ..sandbox.protocol import CellResult
 from ..types import FailedCall
 from .protocol import Given
@@ -67,8 +70,12 @@ def sample_of(context: object, description: str) -> str:
     return "".join(context[at : at + SAMPLE] for at in range(0, SAMPLES * step, step))
 
 
-def size_of(context: object) -> int | None:
-    """About how many characters the text of an input has; ``None`` where it is no text, or not known."""
+Unsized = Literal["the input is not text", "the size of its text is not known before it is read"]
+"""Why the size of an input is not known, in words for a reason."""
+
+
+def size_of(context: object) -> int | Unsized:
+    """About how many characters the text of an input has."""
     total = seen = 0
     rest = [context]
     while rest and seen < LOOKED_AT:
@@ -77,9 +84,10 @@ def size_of(context: object) -> int | None:
         if isinstance(value, str):
             total += len(value)
         elif isinstance(value, Source):
-            if value.kind not in ("text", "folder") or value.name.endswith((".gz", ".zst", ".bz2", ".xz")):
-                return None
-            total += value.size
+            size = _size_in_files(value)
+            if not isinstance(size, int):
+                return size
+            total += size
         elif isinstance(value, Mapping):
             rest += islice(chain.from_iterable(value.items()), LOOKED_AT)
         elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
@@ -87,8 +95,22 @@ def size_of(context: object) -> int | None:
         elif value is None or isinstance(value, bool | int | float):
             total += SCALAR
         else:
-            return None
+            return "the input is not text"
     return total
+
+
+def _size_in_files(source: Source) -> int | Unsized:
+    """Bytes; of a document, and of what is packed, as far as the look before the run has read it."""
+    if source.kind not in ("text", "document", "folder", "archive"):
+        return "the input is not text"
+    if source.kind == "folder" or (source.kind == "text" and not source.name.lower().endswith(PACKED)):
+        return source.size
+    parts = parts_of_source(source)
+    sizes = [size for number, size in enumerate(parts.sizes) if number not in parts.no_text]
+    known = [size for size in sizes if size is not None]
+    if parts.why or len(known) < len(sizes):
+        return "the size of its text is not known before it is read"
+    return sum(known)
 
 
 def window_of(info: ModelInfo) -> int:
@@ -125,7 +147,7 @@ def _characters(given: Given, tokens: int, beside: str) -> int:
 def notes_of(given: Given, *models: ModelInfo) -> tuple[str, ...]:
     """What a run should say of windows that are not known, where not every window holds the input."""
     size = size_of(given.context)
-    if size is not None and size <= ANY_HOLDS:
+    if isinstance(size, int) and size <= ANY_HOLDS:
         return ()
     unknown = dict.fromkeys(info.name for info in models if info.window is None)
     return tuple(f"the window of {name} is not known: {ASSUMED:,} tokens are assumed" for name in unknown)
