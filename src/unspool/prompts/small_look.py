@@ -104,6 +104,8 @@ def look(question: str, data: Sequence[str]) -> None:
     given = globals().get("context")
     if in_files(given):
         data, names = records(lines_of(given))
+        if len(data) >= MOST_LINES:
+            print(f"lines has the first {MOST_LINES:,} lines of these files.")  # noqa: T201
         globals().update(lines=data, columns=names)
     if not isinstance(data, list):
         data = list(data[: MOST_LINES + 1])  # of a file: now it is read

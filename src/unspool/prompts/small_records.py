@@ -55,7 +55,8 @@ def lines_of(data: object) -> list[str]:
         data = list(data.values())
     if not isinstance(data, list | tuple):
         return []
-    return [line for item in data for line in _lines(item)]
+    lines = (line for item in data for line in _lines(item))
+    return list(itertools.islice(lines, MOST_ROWS) if any(map(_is_file, data)) else lines)
 
 
 def in_files(data: object) -> bool:
