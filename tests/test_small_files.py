@@ -97,6 +97,14 @@ def test_a_slide_with_a_title_keeps_it() -> None:
     assert without_marks(slides, "") == slides
 
 
+def test_what_is_told_of_the_bounds_is_what_is_done() -> None:
+    from unspool.prompts import small_look, small_records
+    from unspool.reach import brief
+
+    assert (brief.MOST_FILES, brief.MOST_LINES) == (small_records.MOST_FILES, small_records.MOST_ROWS)
+    assert small_records.MOST_ROWS == small_look.MOST_LINES
+
+
 def test_an_empty_file_is_refused_as_ever(tmp_path: Path) -> None:
     from unspool import ContextError
 
