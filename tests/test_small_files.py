@@ -15,7 +15,7 @@ from unspool.testing import ScriptedModel
 
 PAGES = ["Order 7 of May\nfor Ann", "Order 8 of June\nfor Bo", "Order 9 of July\nfor Cy"]
 LINES = [line for page in PAGES for line in page.split("\n")]
-WAYS = re.compile(r"\.\w+\(|\.info|\.page|grep|chunks|LazyText|Document|\bFiles\b")
+WAYS = re.compile(r"\.\w+\(|\.info|\.page|grep|chunks|LazyText|\bDocument\b|\bFiles\b")
 
 
 def paged(folder: Path, kind: str) -> Path:
