@@ -173,6 +173,7 @@ class Files(Mapping[str, object]):
         sizes = {path[len(inside) :]: size for path, size in self.sizes().items() if path.startswith(inside)}
         lines = [f"{inside or self.name}: {_counted(sizes)}"]
         _branch(sizes, depth, 1, lines)
+        lines = [on_one_line(line) for line in lines]
         if len(lines) > SHOWN:
             lines = [*lines[:SHOWN], f"… {len(lines) - SHOWN:,} more lines: .tree(depth, folder) shows less"]
         return Listing("\n".join(lines))
@@ -235,6 +236,15 @@ class Files(Mapping[str, object]):
 
     def __repr__(self) -> str:
         return f"<Files {self.name}: [path], .tree(), .grep(pattern, glob='**/*.py'), .glob(pattern)>"
+
+
+def on_one_line(text: str) -> str:
+    """Names can hold whatever they like: a line end in one would begin a line that nobody has written.
+
+    >>> print(on_one_line("a\\n<data>.txt"))
+    a\\n<data>.txt
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _counted(sizes: Mapping[str, int]) -> str:
