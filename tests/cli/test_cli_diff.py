@@ -97,7 +97,7 @@ def test_rows_fit_a_terminal(make_cli: MakeCli, tmp_path: Path, columns: int) ->
 
 def test_what_is_not_there_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     name = run(tmp_path, [stories.py("print(1)\nsubmit(1)")])
-    assert diff(capsys, tmp_path, name, "nothing")[0] == 1
+    assert diff(capsys, tmp_path, name, "nothing")[0] == 2
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "events.jsonl").write_bytes(b"")
     code, out, _ = diff(capsys, tmp_path, name, "empty")
