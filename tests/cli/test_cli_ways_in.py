@@ -37,14 +37,13 @@ def refused(path: Path) -> str:
 @pytest.mark.parametrize(
     ("name", "content"), [("a.pdf", PDF), ("a.docx", DOCX), ("a.odt", DOCX), ("core", ELF), ("a.rtf", b"{\\rtf1")]
 )  # fmt: skip
-def test_what_is_no_text_is_refused_in_the_same_words(
+def test_what_cannot_be_read_is_refused_in_the_same_words(
     make_cli: MakeCli, tmp_path: Path, name: str, content: bytes
 ) -> None:
     cli = make_cli([submits("1")])
     cli.file(name, content)
     words = refused(tmp_path / name).replace(str(tmp_path) + "/", "")
-    assert "first" in words
-    assert "text" in words
+    assert words.startswith(name)
     done = cli.run(cli.ask("?", name))
     assert done.returncode == 2
     assert done.stderr.decode() == f"unspool: {words}\n"
