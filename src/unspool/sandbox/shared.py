@@ -3,7 +3,7 @@
 >>> shared_sandbox("no such")
 Traceback (most recent call last):
     ...
-unspool.errors.ConfigError: sandbox='no such': use process, none, jupyter, command:…, or pass a Sandbox
+unspool.errors.WrongSetting: sandbox='no such': use process, none, jupyter, command:…, or pass a Sandbox
 """
 
 from __future__ import annotations
