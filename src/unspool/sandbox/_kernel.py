@@ -109,7 +109,7 @@ class Room:
                 if self._own:
                     screen.attach()
                     # What the kernel tells of its own sockets is no output of a cell.
-                    logging.getLogger("tornado").addHandler(logging.NullHandler())
+                    logging.getLogger("tornado").handlers[:] = [logging.NullHandler()]
                     logging.getLogger("tornado").propagate = False
                 context = self._load()
                 marks = worker.reach("marks").Marks(context)
