@@ -66,9 +66,13 @@ async def test_a_keeper_that_does_not_answer_is_named() -> None:
         zygote = _launch.zygote(sandbox.kind).pid
         assert zygote is not None
         (template,) = (pid for pid, parent, _ in processes() if parent == zygote)
-        # Of the keepers, that of a worker with a checkpoint; the others wait for a REPL to be asked for.
-        stopped = [pid for pid, parent, _ in processes() if parent == template and len(below(pid)) > 1]
-        assert len(stopped) == 1
+
+        def of_ours() -> list[int]:
+            """Of the keepers, that of a worker with a checkpoint; the others wait for a REPL to be asked for."""
+            return [pid for pid, parent, _ in processes() if parent == template and len(below(pid)) > 1]
+
+        assert await settled(lambda: len(of_ours()) == 1)
+        stopped = of_ours()
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         result = await repl.execute("import time\ntime.sleep(60)", seconds=0.5)
