@@ -5,7 +5,13 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from xml.sax.saxutils import escape
+
+import pytest
+
+from unspool import RLM, ContextError
+from unspool.testing import ScriptedModel
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = 'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
@@ -15,6 +21,16 @@ TYPES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 Parts = Mapping[str, str | bytes]
+
+
+def refused(path: Path, data: bytes) -> str:
+    """Why a file with these bytes is no context; no model is asked."""
+    path.write_bytes(data)
+    model = ScriptedModel([])
+    with pytest.raises(ContextError) as error:
+        RLM(model, runs=False).run("?", path)
+    assert not model.requests
+    return str(error.value)
 
 
 def pdf(pages: Sequence[str], *, count: int | None = None, title: str = "", trailer: bytes = b"") -> bytes:

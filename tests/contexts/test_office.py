@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.engine.helpers import play, py
-from unspool import RLM, ContextError
 from unspool.reach import extracted
 from unspool.reach.document_kinds import document
 from unspool.reach.octets import Memory
-from unspool.testing import ScriptedModel
 
-from .documents import A, P, R, W, docx, item, package, paragraph, pptx, relations, row, shape, slide
+from .documents import A, P, R, W, docx, item, package, paragraph, pptx, refused, relations, row, shape, slide
 
 LEVELS = (("decimal", "%1."), ("lowerLetter", "%1.%2)"), ("upperRoman", "%3"))
 NUMBERING = f"""<w:numbering {W}>
@@ -38,15 +36,6 @@ STYLES = f"""<w:styles {W}><w:style w:styleId="H2"><w:name w:val="heading 2"/></
 
 def text_of(data: bytes, name: str = "a.docx") -> str:
     return str(document(name, Memory(data, name)))
-
-
-def refused(path: Path, data: bytes) -> str:
-    path.write_bytes(data)
-    model = ScriptedModel([])
-    with pytest.raises(ContextError) as error:
-        RLM(model, runs=False).run("?", path)
-    assert not model.requests
-    return str(error.value)
 
 
 def test_headings_lists_and_tables() -> None:

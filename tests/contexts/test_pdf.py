@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.helpers import play, py, shown
-from unspool import RLM, ContextError
+from unspool import RLM
 from unspool.contexts import looking
 from unspool.reach import extracted
 from unspool.reach.document_kinds import document
@@ -22,7 +22,7 @@ from unspool.reach.octets import Memory
 from unspool.reach.sniff import Unreadable
 from unspool.testing import ScriptedModel
 
-from .documents import pdf
+from .documents import pdf, refused
 
 pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed: pip install unspool[docs]")
 
@@ -39,15 +39,6 @@ def paper(tmp_path: Path) -> Path:
     path = tmp_path / "loan.pdf"
     path.write_bytes(pdf(PAGES, title="A loan"))
     return path
-
-
-def refused(path: Path, data: bytes) -> str:
-    path.write_bytes(data)
-    model = ScriptedModel([])
-    with pytest.raises(ContextError) as error:
-        RLM(model, runs=False).run("?", path)
-    assert not model.requests
-    return str(error.value)
 
 
 def test_it_is_described_read_by_page_and_cited(paper: Path) -> None:
