@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool import RLM
+from unspool.prompts import small, small_tools
+from unspool.prompts.feedback import Shown
 from unspool.prompts.small import IMPORTS, check_answer
 from unspool.prompts.small_code import definitions, is_code
 from unspool.prompts.small_look import blocks_of, fields_of, forms_of, groups_for, is_prose, is_wrapped
 from unspool.prompts.small_records import field_list, lines_of, records
 from unspool.prompts.small_tools import addresses, between, field, find, rest, times, top, values
 from unspool.prompts.small_words import sought
+from unspool.sandbox.protocol import CellResult
 from unspool.testing import ScriptedModel
 
 LINES = [
@@ -349,3 +352,18 @@ def test_the_helpers_take_any_lines_and_texts(lines: list[str], text: str) -> No
     assert len(names) == len(set(names))
     records([])  # the next test sees no table
     assert lines_of(lines) == [line for text in lines for line in text.splitlines()]
+
+
+def test_a_reader_that_is_not_there_is_told() -> None:
+    with pytest.raises(RuntimeError, match="read needs a sub-call"):
+        small_tools.read("Who?", ["It was Ann."])
+
+
+@pytest.mark.parametrize(("printed", "told"), [("23\n", "submit(23)"), ("Ann Bell\n", "submit('Ann Bell')")])
+def test_one_value_that_was_printed_may_be_submitted(printed: str, told: str) -> None:
+    assert told in small.feedback([Shown(1, "x", CellResult("ok", printed))], hints=())
+
+
+@pytest.mark.parametrize("printed", ["None\n", "[1, 2]\n", "", "a\nb\n"])
+def test_what_is_no_value_is_not_offered(printed: str) -> None:
+    assert "submit(" not in small.feedback([Shown(1, "x", CellResult("ok", printed))], hints=())

@@ -80,7 +80,7 @@ def feedback(cells: Sequence[Shown], *, hints: Sequence[str], nudge: str = "") -
 
 
 LONGEST_NAME = 60  # characters
-_VALUE = re.compile(r"[^\s\[\](){}]+(?: [^\s\[\](){}]+){0,4}")  # one value, and no list of them
+_VALUE = re.compile(r"(?!None$)[^\s\[\](){}]+(?: [^\s\[\](){}]+){0,4}")  # one value, and no list of them
 _SHORT = re.compile(
     r"\b(?:who|whose|when|what time|how (?:many|often)|name|address|id|number|code)\b", re.IGNORECASE
 )

@@ -197,7 +197,12 @@ def read(question: str, *groups: Sequence[str]) -> str:
     """The answer of a reader, a model that is shown these sentences alone: prose is not for code to judge."""
     told = [each for group in groups for each in _each(group)]
     text = "\n".join(dict.fromkeys(told))[:MOST_READ]
-    reply = globals()["llm_query"](f"Text:\n{text}\n\n{question} Answer from the text, in a few words.")
+    ask_reader = globals().get("llm_query")
+    if ask_reader is None:  # the strategy does without sub-calls
+        raise RuntimeError(
+            "read needs a sub-call, and there are none here: read A, B and C, then submit the answer"
+        )
+    reply = ask_reader(f"Text:\n{text}\n\n{question} Answer from the text, in a few words.")
     return str(reply).strip().removesuffix(".")
 
 

@@ -182,6 +182,7 @@ def _node(seen: Seen, node: Node) -> Json:
         "reason": node.reason,
         "started": node.started,
         "ended": node.ended,
+        "paused": node.paused,
         "usage": usage_told(usage),
         "cost": cost,
         "turns": [_short_turn(turn, asked, seen.tally.of_turn(node.id, turn.number)) for turn in node.turns],
@@ -209,6 +210,7 @@ def _short_turn(turn: Turn, asked: Mapping[int, int], calls: Counts) -> Json:
         "ended": turn.ended,
         "seconds": turn.seconds,
         "waited": turn.waited,
+        "paused": turn.paused,
         # A first look, and a turn of a session, are code that no model wrote.
         "replied": turn.text is not None or bool(turn.cells) or turn.number == 0,
         "cost": turn.cost if turn.usage.calls else None,

@@ -14,7 +14,7 @@ import { trouble } from "./source.js";
 /** @param {Run} run @param {Told} node */
 function nodeFacts(run, node) {
   const until = node.ended ?? (run.told?.going ? now() : run.told?.last ?? null);
-  return [took(node.started, until), money(node.cost), tokens(node.usage)].filter(Boolean);
+  return [took(node.started, until === null ? null : until - node.paused), money(node.cost), tokens(node.usage)].filter(Boolean);
 }
 
 /** What it was asked and what it answered. @param {Run} run @param {Told} node */

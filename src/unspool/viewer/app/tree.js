@@ -103,7 +103,7 @@ export function treeBox(run) {
       el("span", { class: "what" }, node.parent === null ? "" : node.query),
       el("span", { class: "number tokens" }, node.usage.calls && used ? short(used) : "", unseen(" tokens")),
       el("span", { class: "number cost" }, node.cost === null ? "$?" : money(node.cost)),
-      el("span", { class: "number time" }, took(node.started, until)),
+      el("span", { class: "number time" }, took(node.started, until === null ? null : until - node.paused)),
     ];
   }
 
@@ -120,7 +120,7 @@ export function treeBox(run) {
       el(
         "span",
         { class: "number time" },
-        turn.started === null || turn.ended === null ? "" : duration(Math.max(0, turn.ended - turn.started - turn.waited)),
+        turn.started === null || turn.ended === null ? "" : duration(Math.max(0, turn.ended - turn.started - turn.waited - turn.paused)),
       ),
     ];
   }
