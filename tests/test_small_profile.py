@@ -38,6 +38,7 @@ LINES = [
         ("Who came first?", "10:00 gate 1 opened for ann from 10.0.0.1:80, and then it was shut again", 0),
         ("Who came first?", 3, 0),
         ("How many reviews are positive?", 4, 0),
+        ("What is the label of the question about the smell of rain?", "smell of rain", 0),
     ],
 )
 def test_an_answer_of_another_kind_is_refused_with_the_reason(query: str, value: object, calls: int) -> None:
@@ -57,6 +58,9 @@ def test_an_answer_of_another_kind_is_refused_with_the_reason(query: str, value:
         ("Which port was used?", 22, 0),
         ("How many reviews are positive?", 4, 10),
         ("Give the labels as a list.", ["a", "b"], 0),
+        ("Are there more of the front door or of the back door?", "back door", 0),
+        ("Which of these is most frequent: front door, back door?", "back door", 0),
+        ("Which part of the door is it?", "door", 0),
     ],
 )
 def test_an_answer_of_the_kind_that_was_asked_stands(query: str, value: object, calls: int) -> None:
@@ -213,6 +217,12 @@ submit([*lines[:1], *labels, json.dumps(lines[1]), lines[2].upper()])"""
         "DAY=MON, GUARD=BO, NOTE=GATE 2, THEN, HOME",
     ]
     assert type(run.answer[0]) is str
+
+
+@pytest.mark.parametrize("pattern", ["note={}", "note=", "note", "note: {}"])
+def test_a_field_by_its_name_is_the_whole_of_it(pattern: str) -> None:
+    answer, _ = run_on(CSV, f"print(lines[0])\nsubmit(values(lines, {pattern!r})[:2])")
+    assert answer == ["gate 0, then, home", "gate 1, then, home"]
 
 
 def test_rows_that_the_question_names_by_a_value_are_found_first() -> None:

@@ -88,6 +88,7 @@ _MANY = re.compile(r"\bhow (?:many|often|much)\b|\bcount\b|\bhow long\b|\baverag
 _WHEN = re.compile(r"\bwhen\b|\bwhat time\b|\bhh:mm", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b(?:ip|address)\b", re.IGNORECASE)
 _NAME = re.compile(r"\b(?:who|whose|whom|which|what)\b", re.IGNORECASE)
+_CHOICE = re.compile(r"\bor\b|:|\b(?:which|what) of\b|\bwhether\b", re.IGNORECASE)  # in it
 _NUMBERED = re.compile(r"number|port|code|id\b|year|hour|day|digit|size|how", re.IGNORECASE)
 
 
@@ -104,6 +105,11 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
     if isinstance(value, str) and len(value) > LONGEST_NAME and value.count(" ") > 5 and _SHORT.search(query):
         return (
             "this is a whole line. Take only what was asked from it: with values(), with times(), or by hand"
+        )
+    if " " in text and text.casefold() in query.casefold() and not _CHOICE.search(query):
+        return (
+            "this only says again what is in the question. Look at the lines: copy from them what was asked, "
+            "then submit that"
         )
     if many and not number and not any(c.isdigit() for c in text):
         return "a number was asked, and this is none. Print the number, then submit it"

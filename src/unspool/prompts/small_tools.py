@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .small_look import MOST_LINES, columns, print_forms
-from .small_records import field_list
+from .small_records import Row, field_list
 from .small_words import stem_of
 
 MOST_SHOWN = 8  # fields
@@ -75,6 +75,9 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     A value is one word where that fits, else several; ``^`` is the start of a line.
     """
     among = _each(hits)
+    name = pattern.removesuffix("{}").strip(" =:")
+    if name in columns and all(isinstance(line, Row) for line in among):
+        return field(among, name)  # the whole of it, which may be several words
     forms = _forms_of_pattern(pattern)
     found = (
         _values_by(forms, among)
