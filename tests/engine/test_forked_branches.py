@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -71,12 +72,62 @@ def test_where_a_sandbox_cannot_fork_the_cells_run_again() -> None:
     assert len({e.output for e in cells(events, 1).values()}) == 1
 
 
-def test_where_a_repl_cannot_be_forked_the_cells_run_again_and_the_run_says_so() -> None:
-    result, events = run(stamps(f"{STAMP}\nopen('kept.txt', 'w').write('x')\nprint(1)"))
-    answered = [b.answer for b in result.branches if b.status == "answered"]
-    assert len({repr(answer) for answer in answered}) == len(answered) >= 2
-    assert any("a cell has written files" in note for note in result.notes)
+WRITTEN = {
+    "a cell has written files": ("open('kept', 'w').close()", "open('kept', 'a').write('{}')", "open('kept').read()"),
+    "files or sockets open": (
+        "import fcntl\nfd = os.memfd_create('screen', os.MFD_ALLOW_SEALING)\n"
+        "sealed = fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)",
+        "os.write(fd, b'{}')",
+        "os.pread(fd, 99, 0).decode()",
+    ),
+    "memory that processes share": (
+        "import mmap\nkept = mmap.mmap(-1, 4096)",
+        "kept.write(b'{}')",
+        "kept[:].strip(bytes(1)).decode()",
+    ),
+    "in the place of stdin": (
+        "r, w = os.pipe()\nmoved = os.dup2(r, 0), os.dup2(w, 1)\nos.close(r)\nos.close(w)",
+        "os.write(1, b'{}')",
+        "os.read(0, 99).decode()",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", WRITTEN)
+def test_where_a_repl_cannot_be_forked_the_cells_run_again_and_the_run_says_so(why: str) -> None:
+    """What one branch writes, no other sees."""
+    make, write, read = WRITTEN[why]
+
+    def reply(branch: int, turn: int) -> Reply:
+        if turn == 1:
+            return py(f"{STAMP}\n{make}\nprint(1)")
+        if turn == 2:
+            return py(f"done = {write.format(branch)}")
+        return py(f"submit([{branch}, {read}, stamp])")  # no two agree, so that none is stopped
+
+    result, events = run(reply)
+    answers = [b.answer for b in result.branches]
+    assert [answer[:2] for answer in answers] == [[1, "1"], [2, "2"], [3, "3"]]  # type: ignore[index]
+    assert len({repr(answer[2]) for answer in answers}) == 3  # type: ignore[index]
+    assert any(why in note for note in result.notes), result.notes
     assert {e.output for e in cells(events, 1).values()} == {"1\n"}
+
+
+def test_a_pipe_in_the_place_of_a_file_of_the_context_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    lead = "import os, stat\nprint(context[:9])\n"
+    seek = (
+        "held = []\nfor fd in range(3, 99):\n    try:\n        if stat.S_ISREG(os.fstat(fd)[0]): held.append(fd)\n"
+        "    except OSError: pass\n"
+    )
+    move = "r, w = os.pipe()\nmoved = os.dup2(w, held[-1])\nos.close(r)\nos.close(w)"
+    for more, why in ((move, ["a cell has left files or sockets open"]), ("", [])):
+
+        def reply(branch: int, turn: int, more: str = more) -> Reply:
+            return py(lead + seek + more) if turn == 1 else py(f"submit({branch})")
+
+        result, _ = run(reply, context=tmp_path / "a.txt")
+        assert [note.rpartition(": ")[2] for note in result.notes] == why
 
 
 def test_what_the_shared_turn_did_counts_in_each_branch() -> None:

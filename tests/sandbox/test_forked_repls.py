@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
 import contextlib
 import os
@@ -174,25 +175,74 @@ async def killed_from_outside(sandbox: ProcessSandbox) -> None:
     assert await two.show("n += 5\nn") == "6"
 
 
+FILES, MEMORY = "a cell has left files or sockets open", "a cell has made memory that processes share"
+STREAMS = "a cell has put something else in the place of stdin, stdout or stderr"
+PIPE = "import os\nr, w = os.pipe()\nos.dup2({end}, {at})\nos.close(r)\nos.close(w)"
+MEMFD = (
+    "import os, fcntl, mmap\nfd = os.memfd_create({name!r}, os.MFD_ALLOW_SEALING)\nos.ftruncate(fd, 4096)\n"
+)
+MAPPED = MEMFD + (
+    "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n"
+    "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]\n"
+    "kept = libc.mmap(None, 4096, {rights}, mmap.MAP_SHARED, fd, 0)\nos.close(fd)\nassert kept + 1"
+)
+SEALED = MEMFD + "done = fcntl.fcntl(fd, fcntl.F_ADD_SEALS, {seals})"
 IN_THE_WAY = {
-    "a cell has written files": "open('x', 'w').close()",
-    "a cell has left files or sockets open": "import os\nkept = os.pipe()",
-    "a cell has made memory that processes share": "import mmap\nkept = mmap.mmap(-1, 4096)",
-    "threads are running": (
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
+    "a file that was written": ("open('x', 'w').close()", "a cell has written files"),
+    "a pipe": ("import os\nkept = os.pipe()", FILES),
+    "memory with a seal that keeps nobody from writing": (SEALED.format(name="x", seals=1), FILES),
+    "memory with every seal, and one place to read at": (SEALED.format(name="x", seals=15), FILES),
+    "memory called like the screen": (MEMFD.format(name="screen"), FILES),
+    "memory called like the context": (SEALED.format(name="context", seals=15), FILES),
+    "anonymous memory": ("import mmap\nkept = mmap.mmap(-1, 4096)", MEMORY),
+    "a mapping called like the screen": (MAPPED.format(name="screen", rights=3), MEMORY),
+    "a mapping that may be made writable": (MAPPED.format(name="x", rights=1), MEMORY),
+    "a mapping without rights": (MAPPED.format(name="x", rights=0), MEMORY),
+    "a pipe as stdin": (PIPE.format(end="r", at=0), STREAMS),
+    "a pipe as stdout": (PIPE.format(end="w", at=1), STREAMS),
+    "a pipe as stderr": (PIPE.format(end="w", at=2), STREAMS),
+    "a socket as stdin": (
+        "import os, socket\nkept = socket.socketpair()\ndone = os.dup2(kept[0].fileno(), 0)\n"
+        "for each in kept: each.close()",
+        STREAMS,
+    ),
+    "no stdout": ("import os\nos.close(1)", STREAMS),
+    "threads": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "threads are running",
     ),
 }
 
 
-@pytest.mark.parametrize("why", IN_THE_WAY)
+@pytest.mark.parametrize("what", IN_THE_WAY)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_both_would_share_is_in_the_way(open_repl: Opener, kind: str, why: str) -> None:
+async def test_what_both_would_share_is_in_the_way(open_repl: Opener, kind: str, what: str) -> None:
+    code, why = IN_THE_WAY[what]
     trunk = await open_repl("", kind=kind)
-    await trunk.show(IN_THE_WAY[why])
+    await trunk.show(code)
     for _ in range(2):
         with pytest.raises(SandboxError, match=why):
             await forked(trunk)
     assert await trunk.show("n = 1\nn") == "1"  # it is as it was
+
+
+OURS: Mapping[str, object] = {
+    "a text": "a long text, which is mapped " * 400,
+    "a wide one": "\u4e2d " * 4_000,
+    "an array": array.array("d", range(4_000)),
+    "large texts in a list": ["x" * 5_000, "\u00e9" * 5_000],
+    "bytes": bytes(5_000),
+}
+
+
+@pytest.mark.parametrize("what", OURS)
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_there_without_a_cell_is_not(open_repl: Opener, kind: str, what: str) -> None:
+    trunk = await open_repl(OURS[what], kind=kind, imports=("import numpy, pandas",))
+    await trunk.show("import locale, subprocess, decimal\ndone = len(context), 'é'.encode('cp1252')")
+    fork = await forked(trunk)
+    assert await fork.show("len(context)") == str(len(OURS[what]))  # type: ignore[arg-type]
+    await fork.repl.close()
 
 
 async def test_a_fork_is_not_forked_again(open_repl: Opener) -> None:

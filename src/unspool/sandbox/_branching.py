@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ else:
 
 _MOST_FILES = 4096  # descriptors that are looked at, where there is no list of them
 _OPEN_FILES = "a cell has left files or sockets open"
+_STREAMS = "a cell has put something else in the place of stdin, stdout or stderr"
+
+Identity = tuple[int, int]  # of a file, whatever it is called: st_dev, st_ino
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,10 @@ class Room:
 class Rooms:
     """The scratch folders of the forks of a node, beside that of its first worker, ``own``."""
 
-    def __init__(self, own: str, limit: int, *, hardened: bool) -> None:
+    def __init__(self, own: str, limit: int, known: Collection[Identity], *, hardened: bool) -> None:
+        """``known``: the files in memory that are no cell's, by their :func:`identities`."""
         self._own = own
+        self._known = known
         self._limit = limit
         self._hardened = hardened
         self._in_memory = hardened and linux.state().tier == "namespaces"  # file systems with sizes
@@ -54,7 +60,7 @@ class Rooms:
 
     def make(self, repl: int) -> Room:
         """For a fork of the REPL whose process is ``repl``. Raises ``OSError`` with what is in the way."""
-        if _shares_memory(repl):
+        if _shares_memory(repl, self._known):
             raise OSError(errno.EBUSY, "a cell has made memory that processes share")
         if os.listdir(self._own):
             raise OSError(errno.EBUSY, "a cell has written files")
@@ -83,21 +89,55 @@ class Rooms:
         linux.remove_room(path)
 
 
-def _shares_memory(pid: int) -> bool:
-    """Whether a process has mapped memory that others see it write to, but for what cells print."""
-    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
-        rows = [line.split(None, 5) for line in file]
-    return any(row[1][1] == "w" and row[1][3] == "s" and "/memfd:screen" not in row[-1] for row in rows)
+def identities(*fds: int) -> list[Identity]:
+    """What these descriptors lead to."""
+    return [(info.st_dev, info.st_ino) for info in map(os.fstat, fds)]
 
 
-def fork_off(here: worker.Worker, fds: Sequence[int]) -> None:
+def _identity(fd: int) -> Identity | None:
+    """The same of one that a cell may have closed."""
+    try:
+        return identities(fd)[0]
+    except OSError:
+        return None
+
+
+def _shares_memory(pid: int, known: Collection[Identity]) -> bool:
+    """Whether a process has mapped memory that others would see it write to, now or once it has asked for
+    the right to, but for the files that are ``known``."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as rows:
+        shared = [rights for rights, file in map(_mapping, rows) if rights[3] == "s" and file not in known]
+    return any(rights[1] == "w" for rights in shared) or (bool(shared) and _may_write(pid, known))
+
+
+def _mapping(row: str) -> tuple[str, Identity]:
+    """The rights of a mapping, and the file that it is of."""
+    _, rights, _, device, inode, *_ = row.split(None, 5)
+    major, minor = (int(number, 16) for number in device.split(":"))
+    return rights, (os.makedev(major, minor), int(inode))
+
+
+def _may_write(pid: int, known: Collection[Identity]) -> bool:
+    """The same, of mappings to read from alone: it takes longer to learn whether that can be changed."""
+    file: Identity | None = None
+    with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as rows:
+        for row in rows:
+            name, *flags = row.split()
+            if not name.endswith(":"):
+                _, file = _mapping(row)
+            elif name == "VmFlags:" and {"ms", "mw"} <= {*flags} and file not in known:
+                return True
+    return False
+
+
+def fork_off(known: Collection[Identity], here: worker.Worker, fds: Sequence[int]) -> None:
     """In the worker between two cells: forks it, and returns in both. ``fds`` are of the fork: its control
-    socket, its keeper's desk, the room for its screen."""
+    socket, its keeper's desk, the room for its screen; ``known``: the files that are no cell's."""
     control, desk = (socket.socket(fileno=fd) for fd in fds[:2])
     data, rulesets, _, _ = socket.recv_fds(desk, 4096, 1)
     told: dict[str, str] = json.loads(data or b'{"why": "its keeper is gone"}')
     fds = [*fds, *rulesets]
-    why, child = told.get("why") or _in_the_way(here, fds), 0
+    why, child = told.get("why") or _in_the_way(known, here, fds), 0
     try:
         child = 0 if why else here.fork()
     except OSError as error:
@@ -119,15 +159,18 @@ def fork_off(here: worker.Worker, fds: Sequence[int]) -> None:
     here.become(control, desk, fds[2])
 
 
-def _in_the_way(here: worker.Worker, fds: Collection[int]) -> str:
+def _in_the_way(known: Collection[Identity], here: worker.Worker, fds: Collection[int]) -> str:
     """Why a fork would have something in common with this process."""
     if here.threads() > 1:
         return "threads are running"
+    links, pipe = here.descriptors()
+    screen = None if pipe is None else _identity(pipe)
+    if _identity(0) not in known or screen is None or {_identity(1), _identity(2)} != {screen}:
+        return _STREAMS
     files = sys.modules.get(f"{worker.REACH}.desk")
-    known = {*here.descriptors(), *fds, *(files.DESK.held() if files else ())}
-    for fd in _open_files():
-        if fd not in known and not _is_sealed(fd):
-            return _OPEN_FILES
+    ours = {1, 2, pipe, *links, *fds, *filter(_is_only_read, files.DESK.held() if files else ())}
+    if any(fd not in ours and _identity(fd) not in known for fd in _open_files()):
+        return _OPEN_FILES
     return ""
 
 
@@ -138,8 +181,6 @@ def _open_files() -> list[int]:
         numbers = range(min(os.sysconf("SC_OPEN_MAX"), _MOST_FILES))
     found = []
     for fd in numbers:
-        if fd < 3:
-            continue
         try:
             os.fstat(fd)
         except OSError:
@@ -148,10 +189,11 @@ def _open_files() -> list[int]:
     return found
 
 
-def _is_sealed(fd: int) -> bool:
-    """A file in memory that nobody makes larger or smaller: the context, or the screen."""
+def _is_only_read(fd: int) -> bool:
+    """Whether it is still a file to read from: a cell may have put another in its place."""
     try:
-        return bool(fcntl.fcntl(fd, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SEAL)
+        flags = fcntl.fcntl(fd, fcntl.F_GETFL)
+        return flags & os.O_ACCMODE == os.O_RDONLY and stat.S_ISREG(os.fstat(fd).st_mode)
     except OSError:
         return False
 

@@ -654,6 +654,9 @@ class Screen:
         self._memory = mmap.mmap(fd, len(self._memory))
         self.attach()
 
+    def close(self) -> None:
+        self._memory.close()
+
     @property
     def printed(self) -> int:
         self.drain()
@@ -1989,9 +1992,10 @@ def rehearse() -> None:
     """Makes a REPL and throws it away: see :meth:`Repl.rehearse`."""
     reserve = Reserve()
     reserve.take()
-    room = Screen.room(8_000)
-    Repl(Screen(8_000, room), "", ["tool"], ["import re"], reserve).rehearse()
+    screen = Screen(8_000, room := Screen.room(8_000))
+    Repl(screen, "", ["tool"], ["import re"], reserve).rehearse()
     os.close(room)
+    screen.close()
     reserve.drop()
     FrameReader().feed(pack("ready"))
 
@@ -2110,10 +2114,9 @@ class Worker:
         self._tell(b"R 0")
         control.sendall(pack("ready"))
 
-    def descriptors(self) -> list[int]:
-        """Those that the REPL itself has open."""
-        pipe = self._repl.screen.pipe
-        return [*(link.fileno() for link in self._own_links()), *([] if pipe is None else [pipe])]
+    def descriptors(self) -> tuple[list[int], int | None]:
+        """Those of the REPL itself: its links, and where it reads what is written to 1 and 2."""
+        return [link.fileno() for link in self._own_links()], self._repl.screen.pipe
 
     def fork(self) -> int:
         """A process that goes on as a REPL."""

@@ -269,11 +269,11 @@ def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
             return
         control, orders, context, room = fds
         socket.send_fds(ours, [data], [control, context, room])
-        info = os.fstat(context)
+        known = _branching.identities(context, room)
         for fd in (control, context, room):
             os.close(fd)
-        rooms = _branching.Rooms(scratch, SCRATCH, hardened=hardened)
-        limits = _limits(json.loads(data), rooms, (info.st_dev, info.st_ino))
+        rooms = _branching.Rooms(scratch, SCRATCH, known, hardened=hardened)
+        limits = _limits(json.loads(data), rooms, known[0])
         host = socket.socket(fileno=orders)
         # Stay open until all is removed: the host waits for their end.
         _links = keeper.run_keeper(host, ours, pid, limits, rooms)
@@ -324,6 +324,7 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
         worker.rehearse()
     data, fds, _, _ = socket.recv_fds(desk, 1 << 16, 3)
     control, context, room = fds
+    known = _branching.identities(0, context, room)
     request: Request = json.loads(data)
     load: Callable[[], object] = functools.partial(_parcel.open_parcel, context, zero_copy=zero_copy)
     copied = request["mapped"]  # mapped so that it can be written to
@@ -340,7 +341,7 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
     else:
         _limit_plainly(scratch, request["memory"] + copied)
     worker.Worker(socket.socket(fileno=control), desk, _forks.fork).serve(
-        load, room, Marks, _branching.fork_off
+        load, room, Marks, functools.partial(_branching.fork_off, known)
     )
 
 

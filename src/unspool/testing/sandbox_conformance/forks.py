@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from ...errors import SandboxError
 from ...sandbox.protocol import Forking
 from .bench import Bench, ScriptedHost, Session, check, holds, same
 
@@ -35,6 +36,39 @@ async def own_channels(bench: Bench) -> None:
     await trunk.shows("print(tool('of the trunk'), file=stdout)", "of the trunk")
     same([call.args for call in trunk.host.calls], [("of the trunk",)], "calls of the trunk")
     same([call.args for call in fork.host.calls], [("of the fork",)], "calls of the fork")
+
+
+_SHARED = {
+    "a file in memory": (
+        "import fcntl\nfd = os.memfd_create('screen', os.MFD_ALLOW_SEALING)\n"
+        "done = fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL)",
+        "done = os.write(fd, b'x')",
+        "os.pread(fd, 9, 0)",
+    ),
+    "shared memory": ("import mmap\nkept = mmap.mmap(-1, 9)", "kept[0] = 120", "kept[:].strip(bytes(1))"),
+    "a pipe as stdin": (
+        "r, w = os.pipe()\ndone = os.dup2(r, 0), os.dup2(w, 2), os.close(r), os.close(w)",
+        "done = os.write(2, b'x')",
+        "os.read(0, 9) if select.select([0], [], [], 0)[0] else b''",
+    ),
+}
+
+
+@check(
+    "a fork has nothing in common with its REPL that one could change for the other, or is refused", "forks"
+)
+async def nothing_in_common(bench: Bench) -> None:
+    for what, (make, write, read) in _SHARED.items():
+        trunk = await bench.open()
+        await trunk.shows(f"import os, select\n{make}", "")
+        try:
+            fork = await _fork(bench, trunk)
+        except SandboxError:
+            await trunk.shows(f"{write}\n{read}", "b'x'")
+            continue
+        await fork.shows(write, "")
+        result = await trunk.run(read)
+        same(result.output.strip(), "b''", f"what the trunk reads of {what} that its fork has written to")
 
 
 @check("a fork and the REPL it came from end each by itself", "forks", "rollback")
