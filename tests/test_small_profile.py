@@ -309,7 +309,7 @@ def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:
         if "Start" in question:
             return (
                 "```python\nfirst = ask('Which IP address came first?')\nask('How often did this IP address come?')\n"
-                "ask('How many came from it?')\nsubmit(ask(f'And when did {first} go?'))\n```"
+                "ask('How many came from it in all?')\nsubmit(ask(f'And when did {first} go?'))\n```"
             )
         return "```python\nprint(1)\nsubmit('10.0.0.1')\n```"
 

@@ -93,6 +93,8 @@ _BY_FIELD = re.compile(
     r"\b(?:lines?|entries|logged|logs|wrote|written|labels?|class|level|category|component|date|day)\b",
     re.IGNORECASE,
 )
+_LABEL = re.compile(r"\b(?:what|which)\b[^.?!]*\blabel\b", re.IGNORECASE)
+_LABELS = re.compile(r"^field\(lines, 1\): ", re.MULTILINE)
 _BEST = re.compile(r"^A: (\d+) lines?\b", re.MULTILINE)
 _COMPILED = tuple((kind, re.compile(cue, re.IGNORECASE | re.DOTALL)) for kind, cue in _CUES)
 JUDGED = re.compile(
@@ -141,7 +143,7 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     best = _BEST.findall(look)
     if not best or int(best[-1]) > FEW:
         return "find"
-    return "row" if _NAMES.search(look) else "read"
+    return "row" if _NAMES.search(look) or (_LABEL.search(query) and _LABELS.search(look)) else "read"
 
 
 def _by_field(query: str, look: str) -> bool:

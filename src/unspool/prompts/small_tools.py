@@ -212,6 +212,7 @@ def read(question: str, *groups: Sequence[str]) -> str:
 _THIS = re.compile(
     r"\b(?:this|that|these|those|the same) (?:IP )?\w+|\b(?:it|them)(?=\W*$|\W+in all\b)", re.IGNORECASE
 )
+_IN_ALL = re.compile(r",? in all(?=\W*$)", re.IGNORECASE)
 _answered: list[object] = []  # what ``ask`` has answered
 
 
@@ -222,5 +223,6 @@ def ask(question: str) -> object:
     """
     if _answered and str(_answered[-1]) not in question:
         question = _THIS.sub(lambda found: f"{found[0]} {_answered[-1]}", question, count=1)
+    question = _IN_ALL.sub("", question)  # taken for "in all lines"
     _answered.append(globals()["rlm_query"](question, globals()["context"]))
     return _answered[-1]
