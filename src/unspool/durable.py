@@ -5,7 +5,7 @@ of; once a second it has a thread, the one of the process, put what is new on th
 then the events that name them. So a power cut, or a system that stops, loses the last second or two; a
 killed process loses nothing of it. A run that takes less than a second is left to the system, which
 writes it within half a minute: many such runs cost no more than they did. What the disk refuses is raised
-by the next :meth:`Syncer.wrote` as the ``OSError`` that it is.
+by the next :meth:`Syncer.wrote` as the ``OSError`` that it is; where none comes, it is logged.
 
 :func:`replace_whole` is for a small file that is written as a whole: it is on the disk when it returns.
 
@@ -22,6 +22,7 @@ by the next :meth:`Syncer.wrote` as the ``OSError`` that it is.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
@@ -65,9 +66,9 @@ class Syncer:
         if self._new and (self._going is not None or monotonic() - self._last >= self._every):
             self._start(fd, last=True)
         elif self._going is not None:
-            self._going.add_done_callback(lambda _: os.close(fd))
+            self._going.add_done_callback(lambda _: self._let_go(fd))
         else:
-            os.close(fd)
+            self._let_go(fd)
 
     def wait(self) -> None:
         """Until what was begun is done."""
@@ -94,7 +95,14 @@ class Syncer:
                 self._error = error
         finally:
             if last:
-                os.close(fd)
+                self._let_go(fd)
+
+    def _let_go(self, fd: int) -> None:
+        os.close(fd)
+        if self._error is not None:  # there is no event any more that could tell of it
+            logging.getLogger("unspool").warning(
+                "the end of a journal may not be on the disk: %s", self._error
+            )
 
 
 def replace_whole(path: Path, data: bytes) -> None:

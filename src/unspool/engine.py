@@ -28,6 +28,7 @@ from .errors import ConfigError, JournalError
 from .event_log import EventLog, new_id
 from .events import Event, RunEnded, RunStarted, StrategyChosen
 from .journal import Store, kept
+from .keeping import Keeping
 from .loop import run_node
 from .models.settings import ModelSettings
 from .models.spelled import told
@@ -248,16 +249,11 @@ class Engine:
         """Events go to the store first, then to who asked, then to who looks on at every run."""
         store, log = self._settings.store, scope.log
 
-        def keep(event: Event) -> None:
-            try:
-                if store is not None and not event.passing:
-                    store.append(log.run, event)
-            except JournalError as error:
-                if isinstance(event, RunStarted):
-                    raise  # no money is spent yet
-                scope.fatal = scope.fatal or error
+        def failed(error: JournalError) -> None:
+            scope.fatal = scope.fatal or error
 
-        log.listen(keep)
+        if store is not None:
+            log.keep(Keeping(store, log.run, failed))
         log.listen(listener)
         for onlooker in onlookers(log):
             log.listen(onlooker)

@@ -84,7 +84,14 @@ class SandboxLost(SandboxError):
 
 
 class JournalError(UnspoolError):
-    """A run cannot be kept, read or resumed. The message says why and what to do."""
+    """A run cannot be kept, read or resumed. The message says why and what to do.
+
+    ``kept``: raised by a store that has kept the event all the same, with the last room that it had.
+    """
+
+    def __init__(self, message: str, *, kept: bool = False) -> None:
+        super().__init__(message)
+        self.kept = kept
 
 
 class NoSuchRun(JournalError):

@@ -1,6 +1,6 @@
 """The log of one run: every event that happens goes through it, once and in order.
 
-Contract: the log stamps each event with ``seq`` and ``time``, keeps it, and hands it to the listeners in
+Contract: the log stamps each event with ``seq`` and ``time``, has it kept, and hands it to the listeners in
 the order in which they came; an event that is *passing* is handed on and not kept.
 
 >>> from unspool.events import TurnStarted
@@ -40,7 +40,12 @@ class EventLog:
         self._known = known
         self._resumes = bool(self.events)  # until the first new event is emitted
         self._clock = clock
+        self._keep: Callable[[Event], Event] = lambda event: event
         self._listeners: list[Callable[[Event], None]] = []
+
+    def keep(self, keep: Callable[[Event], Event]) -> None:
+        """Who keeps events: is told of each before all others, and gives back the one that they are told."""
+        self._keep = keep
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         self._listeners.append(listener)
@@ -61,6 +66,7 @@ class EventLog:
             # Nobody else has it yet: a copy would take longer than all the rest.
             object.__setattr__(event, "seq", last + 1)
             object.__setattr__(event, "time", self._clock())
+            event = self._keep(event)
             self.events.append(event)
         for listener in self._listeners:
             listener(event)

@@ -3,7 +3,8 @@
 Contract of :class:`Store`: between ``open`` and ``close`` of a run, ``append`` is called once per event
 that is kept (a passing one, such as a piece of a reply, is not), in order, on the engine's loop, and
 returns when the event is as safe as the store promises; a :class:`unspool.errors.JournalError` ends the
-run. ``read`` gives a run's events in order, as far as they were appended. ``runs`` lists ids, oldest first.
+run, which has no further event then, but where the error says that this one was ``kept``. ``read`` gives a
+run's events in order, as far as they were appended. ``runs`` lists ids, oldest first.
 
 :class:`Journal` keeps a folder per run, named by its id: ``events.jsonl``, one event a line, only ever
 appended to, and ``values/HASH``, the long texts. Every event is handed to the system before the run goes
@@ -31,6 +32,7 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,7 +79,10 @@ def kept(store: Store | None, run: str) -> Iterator[None]:
     try:
         yield
     finally:
-        store.close(run)
+        try:
+            store.close(run)
+        except Exception:  # it is anybody's code, and what the run has found out is told already
+            logging.getLogger("unspool").exception("the store of runs failed to close run %s", run)
 
 
 def store_of(runs: str | os.PathLike[str] | bool) -> Store | None:
@@ -223,7 +228,7 @@ class _Open:
         except OSError as error:
             raise self._error(error) from None
         if self._full is not None:
-            raise self._error(self._full)
+            raise self._error(self._full, kept=True)
 
     def _write(self, fd: int, data: bytes, size: int) -> None:
         """All of it or nothing, behind ``size`` bytes; on a full disk with the space of the reserve."""
@@ -262,10 +267,11 @@ class _Open:
         self._known.add(key)
         return key
 
-    def _error(self, error: OSError) -> JournalError:
+    def _error(self, error: OSError, *, kept: bool = False) -> JournalError:
         return JournalError(
             f"the journal of the run cannot be written: {error.strerror} ({self._path}). Make room or name "
-            "another folder: RLM(runs=DIR), --runs DIR; runs=False or --no-journal keeps nothing"
+            "another folder: RLM(runs=DIR), --runs DIR; runs=False or --no-journal keeps nothing",
+            kept=kept,
         )
 
     def close(self) -> None:
