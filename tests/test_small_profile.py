@@ -61,6 +61,7 @@ def test_an_answer_of_another_kind_is_refused_with_the_reason(query: str, value:
         ("Are there more of the front door or of the back door?", "back door", 0),
         ("Which of these is most frequent: front door, back door?", "back door", 0),
         ("Which part of the door is it?", "door", 0),
+        ("Which gate was open when it began to rain?", "front", 0),
     ],
 )
 def test_an_answer_of_the_kind_that_was_asked_stands(query: str, value: object, calls: int) -> None:

@@ -85,7 +85,7 @@ _SHORT = re.compile(
     r"\b(?:who|whose|when|what time|how (?:many|often)|name|address|id|number|code)\b", re.IGNORECASE
 )
 _MANY = re.compile(r"\bhow (?:many|often|much)\b|\bcount\b|\bhow long\b|\baverage\b", re.IGNORECASE)
-_WHEN = re.compile(r"\bwhen\b|\bwhat time\b|\bhh:mm", re.IGNORECASE)
+_WHEN = re.compile(r"(?:^|[.?!;:,] |\band )when\b|\bwhat time\b|\bhh:mm", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b(?:ip|address)\b", re.IGNORECASE)
 _NAME = re.compile(r"\b(?:who|whose|whom|which|what)\b", re.IGNORECASE)
 _CHOICE = re.compile(r"\bor\b|:|\b(?:which|what) of\b|\bwhether\b", re.IGNORECASE)  # in it

@@ -143,14 +143,20 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     best = _BEST.findall(look)
     if not best or int(best[-1]) > FEW:
         return "find"
-    return "row" if _NAMES.search(look) or (_LABEL.search(query) and _LABELS.search(look)) else "read"
+    labelled = _LABEL.search(query) and _LABELS.search(look)
+    return "row" if labelled or _names_field(query, look) else "read"
+
+
+def _names_field(query: str, look: str) -> bool:
+    """Whether the name of a field of the records is in the question; else what is asked is in their texts."""
+    if not (names := _NAMES.search(look)):
+        return False
+    words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
+    return any(re.sub(r"^\d+ ", "", name).casefold().rstrip("s") in words for name in names[1].split(", "))
 
 
 def _by_field(query: str, look: str) -> bool:
     """Whether what is asked is in a field: of lines that have such, or one whose name is in the question."""
-    if names := _NAMES.search(look):
-        words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
-        return any(
-            re.sub(r"^\d+ ", "", name).casefold().rstrip("s") in words for name in names[1].split(", ")
-        )
+    if _NAMES.search(look):
+        return _names_field(query, look)
     return bool(_BY_FIELD.search(query) and _FIELD.search(look))

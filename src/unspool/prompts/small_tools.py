@@ -206,7 +206,24 @@ def read(question: str, *groups: Sequence[str]) -> str:
             "read needs a sub-call, and there are none here: read A, B and C, then submit the answer"
         )
     reply = ask_reader(f"Text:\n{text}\n\n{question} Answer from the text, in a few words.")
-    return str(reply).strip().removesuffix(".")
+    return _without_echo(question, str(reply).strip().removesuffix("."))
+
+
+_ASKED = re.compile(r"\b(?:which|what) (\w+)", re.IGNORECASE)
+
+
+def _without_echo(question: str, answer: str) -> str:
+    """The answer without the word that the question asks for before it.
+
+    >>> _without_echo("In which version was it added?", "In version 3.9")
+    '3.9'
+    >>> _without_echo("Which version was it?", "The first one")
+    'The first one'
+    """
+    if not (asked := _ASKED.search(question)):
+        return answer
+    echo = re.match(rf"(?:(?:in|at|on|of|by|from|to|for) )?(?:the )?{asked[1]} (?=\S)", answer, re.IGNORECASE)
+    return answer[echo.end() :] if echo else answer
 
 
 _THIS = re.compile(
