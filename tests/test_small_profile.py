@@ -298,6 +298,8 @@ def test_a_word_is_sought_by_its_stem_and_by_what_it_may_be_called() -> None:
     best = groups_for("Who logged in?", ["gate shut for bo", "Accepted key of ann", "login page of cy shut"])
     assert best[0] == ["Accepted key of ann", "login page of cy shut"]
     assert groups_for("Who logged in?", ["Accepted key of ann", "bo logged in"])[0] == ["bo logged in"]
+    rain = ["rain of frogs over gate_7", "the boot of ann", "frogs over gate_7"]
+    assert groups_for("When did the rain of frogs over gate_7 begin?", rain) == [rain[:1], rain[2:]]
 
 
 def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:

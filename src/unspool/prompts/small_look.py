@@ -47,6 +47,7 @@ PROSE = "A, B and C are sentences"  # what is said of groups in prose
 MOST_SENTENCES = 4  # shown of a group
 _PRONOUN = re.compile(r"(?:its?|his|her|hers|he|she|they|their|this|these)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
+SURE = 3  # words of the question in one line
 WORTH = 0.3  # of the best form's weight, under which a form only distracts
 MANY_ASKED = re.compile(
     r"\bhow (?:many|often)\b|\bcount\b|\b(?:most|least|fewest)\b|\blist\b|\beach\b|\bevery\b"
@@ -93,6 +94,9 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     }
     best = max(weight.values(), default=0.0)
     ranked = sorted((words for words in groups if weight[words] >= best * WORTH), key=lambda w: -weight[w])
+    if ranked and sum(not word.endswith(AS_IT_IS) for word in ranked[0]) >= SURE:
+        # What an event may be called elsewhere ("boot" for begin) says nothing beside lines like these.
+        ranked = [words for words in ranked if not all(word.startswith("~") for word in words)]
     return [groups[words] for words in ranked[: len(NAMES)]]
 
 
