@@ -326,6 +326,20 @@ def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:
     ]
 
 
+def test_a_first_step_that_says_this_is_told_what_was_said_before() -> None:
+    asked: list[str] = []
+
+    def reply(messages: object) -> str:
+        asked.append(messages[-1].text.rpartition("Question: ")[2])  # type: ignore[index]
+        code = "submit(ask('At which gate was this?'))" if "Ann" in asked[-1][:20] else "submit('gate 1')"
+        return f"```python\nprint(1)\n{code}\n```"
+
+    query = "Somebody let Ann in. At which gate was this?"
+    run = RLM(ScriptedModel(reply), profile="small", runs=False).run(query, "\n".join(LINES * 20))
+    assert run.status == "answered", run.reason
+    assert asked == [query, "At which gate was this? (Somebody let Ann in)"]
+
+
 def test_the_helpers_do_not_overwrite_each_other() -> None:
     """They share one namespace in the REPL: a name of one file must not be another thing in the next."""
     made: dict[str, str] = {}

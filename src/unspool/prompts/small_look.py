@@ -55,6 +55,7 @@ MANY_ASKED = re.compile(
     re.IGNORECASE,
 )
 columns: list[str] = []  # the names of fields, set in the REPL
+asked_now = ""  # the question of the node, set by ``look``
 A: list[str] = []  # these three are set by ``look``
 B: list[str] = []
 C: list[str] = []
@@ -105,6 +106,7 @@ def look(question: str, data: Sequence[str]) -> None:
 
     A few lines of prose have no groups where many of them are asked about: they are for ``classify``.
     """
+    globals().update(asked_now=question)
     given = globals().get("context")
     if in_files(given):
         data, names = records(lines_of(given))

@@ -26,7 +26,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .small_look import MOST_LINES, columns, print_forms
+from .small_look import MOST_LINES, asked_now, columns, print_forms
 from .small_records import Row, field_list
 from .small_words import stem_of
 
@@ -229,6 +229,7 @@ def _without_echo(question: str, answer: str) -> str:
 _THIS = re.compile(
     r"\b(?:this|that|these|those|the same) (?:IP )?\w+|\b(?:it|them)(?=\W*$|\W+in all\b)", re.IGNORECASE
 )
+_THIS_ALONE = re.compile(r"\b(?:this|that|these|those|it|they|them)\b", re.IGNORECASE)
 _IN_ALL = re.compile(r",? in all(?=\W*$)", re.IGNORECASE)
 _answered: list[object] = []  # what ``ask`` has answered
 
@@ -236,10 +237,25 @@ _answered: list[object] = []  # what ``ask`` has answered
 def ask(question: str) -> object:
     """The answer of one like you to a simpler question about all the data.
 
-    A weak model asks for "this customer" and forgets to say which: what was answered last is put behind it.
+    A weak model asks for "this customer" and forgets to say which: what was answered last is put behind it,
+    and behind a first step what the question says before it speaks of "this".
     """
-    if _answered and str(_answered[-1]) not in question:
+    if not _answered and _THIS_ALONE.search(question):
+        question += "".join(f" ({said})" for said in [_said_before(asked_now)] if said)
+    elif _answered and str(_answered[-1]) not in question:
         question = _THIS.sub(lambda found: f"{found[0]} {_answered[-1]}", question, count=1)
     question = _IN_ALL.sub("", question)  # taken for "in all lines"
     _answered.append(globals()["rlm_query"](question, globals()["context"]))
     return _answered[-1]
+
+
+def _said_before(question: str) -> str:
+    """The first sentence of a question that goes on about "this" or "it".
+
+    >>> _said_before("Somebody asks for tea. Which kind is this?")
+    'Somebody asks for tea'
+    >>> _said_before("Which kind is this?")
+    ''
+    """
+    first, _, more = question.partition(". ")
+    return first if _THIS_ALONE.search(more) and not _THIS_ALONE.search(first) else ""
