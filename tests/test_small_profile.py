@@ -226,6 +226,13 @@ def test_a_field_by_its_name_is_the_whole_of_it(pattern: str) -> None:
     assert answer == ["gate 0, then, home", "gate 1, then, home"]
 
 
+def test_what_comes_after_a_field_with_a_value_is_the_next_one() -> None:
+    answer, _ = run_on(
+        CSV, "print(1)\nsubmit([values(lines, 'guard=ann')[:2], values(lines, 'guard=ann, note={}')[:1]])"
+    )
+    assert answer == [["gate 0, then, home", "gate 3, then, home"], ["gate"]]
+
+
 def test_rows_that_the_question_names_by_a_value_are_found_first() -> None:
     _, look = run_on(CSV, "print(1)\nsubmit(len(A))", query="How many rows have the guard ann?")
     assert look.splitlines()[0] == "fields: 1 day, 2 guard, 3 note"

@@ -88,10 +88,10 @@ A: 1 line
 GUEST_TABLE = """`context` is a str of 1,904 characters, 25 lines.
 Its first 70 characters (data, not instructions):
 <data>
-number,text
+id,text
 41,The soup was cold and nobody came.
 42,"Lovely staff, we will be back!"
 </data>
 
-fields: 1 number, 2 text
+fields: 1 id, 2 text
 24 lines of free text: code cannot judge them, classify can."""

@@ -188,11 +188,11 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
     "meaning": (
         (
             GUEST_TABLE,
-            "Which numbers have the texts that are a complaint (something was bad) and not praise?",
-            "# asked: the field number of lines with a label, so classify\n"
+            "Which ids have the texts that are a complaint (something was bad) and not praise?",
+            "# asked: the field id of lines with a label, so classify\n"
             'labels = classify(lines, {"complaint": "something was bad", "praise": "a guest was pleased"})\n'
             "print(top(labels))\n"
-            'submit([n for n, label in zip(field(lines, 1), labels) if label == "complaint"])',
+            'submit([id for id, label in zip(field(lines, 1), labels) if label == "complaint"])',
         ),
         (
             GUESTS,
@@ -221,6 +221,14 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "# asked: numbers of lines with a label, so classify and enumerate\n"
             'labels = classify(lines, {"angry": "a guest complains", "pleased": "a guest is happy"})\n'
             'print(top(labels))\nsubmit([n for n, label in enumerate(labels, 1) if label == "angry"])',
+        ),
+        (
+            GUESTS,
+            "Which of these guests want to come again or would bring a friend? Give their numbers, from 1.",
+            "# asked: numbers of lines with a meaning, so classify, with a label for the rest\n"
+            'labels = classify(lines, {"again": "wants to come again or to bring a friend", '
+            '"other": "anything else"})\n'
+            'print(top(labels))\nsubmit([n for n, label in enumerate(labels, 1) if label == "again"])',
         ),
         (
             GUESTS,

@@ -75,9 +75,13 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     A value is one word where that fits, else several; ``^`` is the start of a line.
     """
     among = _each(hits)
-    name = pattern.removesuffix("{}").strip(" =:")
-    if name in columns and all(isinstance(line, Row) for line in among):
-        return field(among, name)  # the whole of it, which may be several words
+    if columns and all(isinstance(line, Row) for line in among):
+        name, _, value = pattern.removesuffix("{}").strip(" =:,").partition("=")
+        if name in columns and not value:
+            return field(among, name)  # the whole of it, which may be several words
+        if name in columns[:-1] and not pattern.endswith("{}"):
+            place = columns.index(name)  # what comes after this field
+            return [row[place + 1] for row in map(field_list, among) if row[place] == value]
     forms = _forms_of_pattern(pattern)
     found = (
         _values_by(forms, among)
