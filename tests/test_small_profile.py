@@ -293,12 +293,13 @@ def test_paragraphs_are_looked_at_as_wholes() -> None:
 
 
 def test_a_word_is_sought_by_its_stem_and_by_what_it_may_be_called() -> None:
-    words = sought("Who managed to log in to block_7?")
+    words = sought("Who managed to log in to block_7 in the break-in?")
     for word, line, fits in (
         ("managed", "managing", True),
         ("managed", "manageGate", True),
         ("managed", "Management", False),
         ("block_7", "block_7 is here", True),
+        ("break-in", "POSSIBLE BREAK-INS", True),
         ("block_7", "Block_7 is here", False),
     ):
         assert words[word].fits(line, line.casefold()) is fits, line
