@@ -69,10 +69,9 @@ def _quoted(text: str) -> str:
 def package(main: str, parts: Parts) -> bytes:
     """A zip of parts that begins with ``main``."""
     buffer = io.BytesIO()
+    first = {"[Content_Types].xml": "<Types/>", "_rels/.rels": relations({"rId1": ("officeDocument", main)})}
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("[Content_Types].xml", "<Types/>")
-        made.writestr("_rels/.rels", relations({"rId1": ("officeDocument", main)}))
-        for name, content in parts.items():
+        for name, content in {**first, **parts}.items():
             made.writestr(name, content)
     return buffer.getvalue()
 

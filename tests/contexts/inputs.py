@@ -161,7 +161,8 @@ INPUTS = (
 REFUSED = (
     ("a `.pdf` without text", ("a.pdf", pdf(["", ""]))),
     ("`.docx .pptx` with a password", ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")),
-    ("`.odt .rtf .doc .ppt`", ("a.odt", b"PK\x03\x04")),
+    ("`.odt .odp .rtf .doc .ppt`", ("a.odt", b"PK\x03\x04")),
+    ("`.ods`", ("a.ods", b"PK\x03\x04")),
     ("`.xlsx` with a password", ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")),
     ("a binary file", ("core", b"\x7fELF\0")),
     ("an empty file", ("a.txt", b"")),

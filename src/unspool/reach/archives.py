@@ -21,9 +21,11 @@ import struct
 from collections.abc import Iterator
 
 from .octets import Memory, Octets, Packed, Part, Raw, damaged, packing
+from .sizes import sized
 from .sniff import HEAD, Unreadable
 
 MOST_MEMBERS = 200_000
+MOST_HEADER = 1 << 20  # bytes of a header of a tar: names, and what else is told of a file
 _FORMS = {8: "deflate", 12: "bz2"}
 
 
@@ -39,6 +41,10 @@ def members(octets: Octets) -> dict[str, Octets]:
             if len(found) >= MOST_MEMBERS:
                 raise Unreadable(f"{octets.name} has more than {MOST_MEMBERS:,} files: unpack a part of it")
             found[path] = member
+    except MemoryError:
+        raise Unreadable(
+            f"{octets.name} does not fit into the memory limit of the REPL (cell_memory): unpack it first"
+        ) from None
     except (zipfile.BadZipFile, tarfile.TarError, struct.error, EOFError) as error:
         raise Unreadable(
             f"{octets.name} is no archive that can be read ({error}): is the file whole?"
@@ -93,12 +99,23 @@ class _Member:
         return Packed(packed, form, self.name, info.file_size, info.CRC)
 
 
+class _Headers(io.BufferedReader):
+    """A tar of which nothing but the headers is read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MOST_HEADER:
+            from tarfile import ReadError
+
+            raise ReadError(f"a header of {sized(size)}")
+        return super().read(size)
+
+
 def _tar(octets: Octets, head: bytes) -> Iterator[tuple[str, Octets]]:
     import tarfile
 
     form = packing(head)
     inner = octets if form is None else Packed(octets, form)
-    with tarfile.open(fileobj=io.BufferedReader(Raw(inner), 1 << 16), mode="r:") as archive:
+    with tarfile.open(fileobj=_Headers(Raw(inner), 1 << 16), mode="r:") as archive:
         for info in archive:
             if info.isreg():
                 name = f"{octets.name}/{info.name}"

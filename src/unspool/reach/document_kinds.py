@@ -8,15 +8,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from .documents import Document
-from .extracted import Form
+from .extracted import Form, no_room
 from .octets import Octets
 from .office import Package
 from .pdf import Pdf
+from .refusals import Refusals
 from .slides import Slides
+from .sniff import Unreadable
 from .word import Word
+
+T = TypeVar("T")
 
 
 def document(
@@ -32,13 +37,24 @@ class _Looked:
 
     def __init__(self, name: str, octets: Octets) -> None:
         self._name, self._octets = name, octets
+        self._refusals = Refusals()
+
+    def _once(self, what: str, make: Callable[[], T]) -> T:
+        try:
+            return self._refusals.once(what, make)
+        except MemoryError:
+            raise Unreadable(no_room(self._name)) from None
 
     @functools.cached_property
-    def _form(self) -> Form:
+    def _looked(self) -> Form:
         if self._octets.read(0, 2) != b"PK":
             return Pdf(self._name, self._octets)
         package = Package(self._name, self._octets)
         return Slides(package) if package.main().startswith("ppt/") else Word(package)
+
+    @property
+    def _form(self) -> Form:
+        return self._once("form", lambda: self._looked)
 
     @property
     def what(self) -> str:
@@ -49,13 +65,13 @@ class _Looked:
         return self._form.unit
 
     def count(self) -> int:
-        return self._form.count()
+        return self._once("count", self._form.count)
 
     def pieces(self, start: int) -> Iterator[str]:
         return self._form.pieces(start)
 
     def info(self) -> dict[str, str]:
-        return self._form.info()
+        return self._once("info", self._form.info)
 
     def outline(self) -> list[tuple[int, str, int]]:
-        return self._form.outline()
+        return self._once("outline", self._form.outline)

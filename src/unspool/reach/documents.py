@@ -109,8 +109,7 @@ class Document(LazyText):
     def last_page(self) -> str:
         """The last page or slide with its heading, without reading those before."""
         self._check_paged()
-        with LOCK:
-            return next(self._form.pieces(self._form.count() - 1), "")
+        return self._made.last()
 
     def outline(self) -> list[tuple[int, str, int]]:
         """The table of contents: (level, heading, page); of a PDF the one that it brings."""

@@ -3,7 +3,8 @@
 Contract: a :class:`Form` knows one kind of document and gives its pieces (pages, slides, some paragraphs)
 from any of them on. :class:`Extracted` is the bytes of all of them. Where a piece stands is kept; the text
 itself is in memory for those documents that were read last, :data:`KEPT` bytes of them, and made anew for
-others: a folder may have thousands. Documents are read by one thread at a time: PDFium takes no more.
+others: a folder may have thousands. What could not be read is not tried again: a trap takes long. Documents
+are read by one thread at a time: PDFium takes no more.
 
 >>> text = Extracted(Spoken(["one", "", "three"]), "talk.pptx")
 >>> text.read(0, 20), text.size, text.read(19, 1000), text.size, text.silent
@@ -16,16 +17,20 @@ import bisect
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
+from .refusals import Refusals
 from .sizes import sized
 from .sniff import Unreadable
 
 MOST_TEXT = 256 << 20  # bytes of the text of one document: what makes more of itself is a trap
 KEPT = 64 << 20  # bytes of text of all documents but the one that is read
 LOCK = threading.RLock()
-_SILENT = re.compile(r"=== \w+ \d+ \([^)]*\) ===\n")  # a page of which there is nothing but the heading
+_SILENT = re.compile(rb"=== \w+ \d+ \([^)]*\) ===\n")  # a page of which there is nothing but the heading
+
+
+T = TypeVar("T")
 
 
 class Form(Protocol):
@@ -86,6 +91,13 @@ def headed(unit: str, number: int, text: str, title: str = "", note: str = "") -
     return f"{heading}{text}\n" if text else heading
 
 
+def no_room(name: str) -> str:
+    """Why a document is not read that takes too much memory; another time there may be more."""
+    return (
+        f"{name} does not fit into the memory limit of the REPL (cell_memory): split it, or save it as text"
+    )
+
+
 class Extracted:
     """See the module docstring."""
 
@@ -97,6 +109,7 @@ class Extracted:
         self._pieces: list[bytes] = []  # from the first one on, as far as they are in memory
         self._starts = [0]  # of each piece that was ever made, and the end of the last one
         self._coming: Iterator[str] | None = None
+        self._refusals = Refusals()  # by piece
 
     @property
     def size(self) -> int | None:
@@ -131,6 +144,12 @@ class Extracted:
                 pass
             return len(self._starts) - 1
 
+    def last(self) -> str:
+        """The last piece, without those before it."""
+        with LOCK:
+            number = self._form.count() - 1
+            return self._tried(number, lambda: next(self._form.pieces(number), ""))
+
     def piece_at(self, byte: int) -> int:
         """The piece in which a byte is that was read."""
         return min(bisect.bisect_right(self._starts, byte), len(self._starts) - 1) - 1
@@ -147,27 +166,41 @@ class Extracted:
             number = 0
         if self.complete and number == len(self._starts) - 1:
             return False
-        try:
-            if self._coming is None:
-                self._coming = self._form.pieces(number)
-            piece = next(self._coming, None)
-            if piece is None:
-                self.complete, self._coming = True, None
-                return False
-            data = piece.encode("utf-8", "replace")
-            if self._starts[number] + len(data) > MOST_TEXT:
-                raise Unreadable(
-                    f"{self.name} has more than {sized(MOST_TEXT)} of text: it is a trap, or to be split"
-                )
-        except BaseException:  # an interrupt, too, ends a generator: the next one goes on where it was
-            self._coming = None
-            raise
+        data = self._tried(number, lambda: self._next(number))
+        if data is None:
+            return False
         self._pieces.append(data)
         if number == len(self._starts) - 1:
             self._starts.append(self._starts[-1] + len(data))
-            self.silent += _SILENT.fullmatch(piece) is not None
+            self.silent += _SILENT.fullmatch(data) is not None
         _SHELF.grown(self)
         return True
+
+    def _next(self, number: int) -> bytes | None:
+        """The piece of that number, or None: there is none."""
+        if self._coming is None:
+            self._coming = self._form.pieces(number)
+        piece = next(self._coming, None)
+        if piece is None:
+            self.complete, self._coming = True, None
+            return None
+        data = piece.encode("utf-8", "replace")
+        if self._starts[number] + len(data) > MOST_TEXT:
+            raise Unreadable(
+                f"{self.name} has more than {sized(MOST_TEXT)} of text: it is a trap, or to be split"
+            )
+        return data
+
+    def _tried(self, number: int, make: Callable[[], T]) -> T:
+        """What comes of a piece, which was not refused before."""
+        try:
+            return self._refusals.once(number, make)
+        except MemoryError:
+            self._coming = None
+            raise Unreadable(no_room(self.name)) from None
+        except BaseException:  # an interrupt, too, ends a generator: the next one goes on where it was
+            self._coming = None
+            raise
 
 
 class _Shelf:

@@ -33,27 +33,39 @@ if TYPE_CHECKING:
 
 MOST_UNPACKED = 128 << 20  # bytes of XML: some tens of thousands of pages
 DEEPEST = 250  # elements in one another; Office's own writers stay below a hundred
+FILLED = 64  # columns up to which a row is filled up with empty cells
 _PIECE = 1 << 16
 _INFO = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords",
          "created": "created", "modified": "modified"}  # fmt: skip
 
 
 class Package:
-    """See the module docstring."""
+    """See the module docstring. ``what`` it is called, ``most`` bytes of XML, and what to do ``instead`` of
+    reading more."""
 
-    def __init__(self, name: str, octets: Octets) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        octets: Octets,
+        *,
+        what: str = "document",
+        most: int = MOST_UNPACKED,
+        instead: str = "save it in parts, or as text",
+    ) -> None:
+        self.name, self._what, self._most, self._instead = name, what, most, instead
         try:
             self._zip = zipfile.ZipFile(io.BufferedReader(Raw(octets), 1 << 16))
             parts = self._zip.infolist()
         except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
             raise self.broken(error) from None
         self._parts = {part.filename: part for part in parts}
-        size = sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels")))
-        if size > MOST_UNPACKED:
+        self._check(sum(part.file_size for part in parts if part.filename.endswith((".xml", ".rels"))))
+
+    def _check(self, size: int) -> None:
+        if size > self._most:
             raise Unreadable(
-                f"{name} is too large to be read as a document ({sized(size)} unpacked, at most "
-                f"{sized(MOST_UNPACKED)}): save it in parts, or as text"
+                f"{self.name} is too large to be read as a {self._what} ({sized(size)} unpacked, at most "
+                f"{sized(self._most)}): {self._instead}"
             )
 
     def __contains__(self, part: str) -> bool:
@@ -68,8 +80,7 @@ class Package:
         if part not in self._parts:
             return None
         builder = _Builder(self.name)
-        for _ in self._fed(part, builder):
-            pass
+        self.feed(part, builder)
         return builder.close()
 
     def blocks(self, part: str, inside: str, parted: str = "") -> Iterator[Element]:
@@ -111,11 +122,17 @@ class Package:
             if each.tag in _INFO and each.text and each.text.strip()
         }
 
-    def _fed(self, part: str, builder: _Builder) -> Iterator[None]:
+    def feed(self, part: str, target: Target) -> None:
+        """Tells ``target`` of all that is in a part."""
+        for _ in self._fed(part, target):
+            pass
+
+    def _fed(self, part: str, target: Target) -> Iterator[None]:
         """Reads a part to its end, piece by piece."""
         from xml.etree import ElementTree
 
-        parser = ElementTree.XMLParser(target=builder)
+        self._check(self._parts[part].file_size)  # whatever it is called
+        parser = ElementTree.XMLParser(target=target)
         try:
             with self._zip.open(self._parts[part]) as file:
                 while data := file.read(_PIECE):
@@ -135,17 +152,30 @@ class Package:
         yield
 
     def broken(self, error: object) -> Unreadable:
-        return Unreadable(f"{self.name} is no document that can be read ({error}): is the file whole?")
+        return Unreadable(f"{self.name} is no {self._what} that can be read ({error}): is the file whole?")
 
 
-class _Builder:
+class Target:
+    """What a parser tells of what it meets; in those of a kind, elements begin with :meth:`start`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def doctype(self, name: str, public: str | None, system: str | None) -> None:
+        raise Unreadable(
+            f"{self._name} has XML with a document type ({name}), which Office never writes: it is a trap"
+        )
+
+
+class _Builder(Target):
     """Makes elements of what the parser meets. ``inside``: whose children are handed over and not kept;
     ``parted``: the children of which the same holds for."""
 
     def __init__(self, name: str, inside: str = "", parted: str = "") -> None:
         from xml.etree.ElementTree import TreeBuilder
 
-        self._name, self._inside, self._parted = name, inside, parted
+        super().__init__(name)
+        self._inside, self._parted = inside, parted
         self._builder: TreeBuilder = TreeBuilder()
         self._open: list[Element] = []
         self._depth = -2  # how deep the element is whose children are handed over
@@ -154,14 +184,14 @@ class _Builder:
     def start(self, tag: str, attributes: Mapping[str, str]) -> Element:
         if len(self._open) >= DEEPEST:
             raise Unreadable(f"{self._name} has XML that is nested too deep: it is damaged, or a trap")
-        element = self._builder.start(_bare(tag), {_attribute(name): attributes[name] for name in attributes})
+        element = self._builder.start(bare(tag), {_attribute(name): attributes[name] for name in attributes})
         self._open.append(element)
         if self._depth < 0 and element.tag == self._inside:
             self._depth = len(self._open)
         return element
 
     def end(self, tag: str) -> Element:
-        element = self._builder.end(_bare(tag))
+        element = self._builder.end(bare(tag))
         self._open.pop()
         depth = len(self._open)
         if depth == self._depth or (depth == self._depth + 1 and self._open[-1].tag == self._parted):
@@ -172,11 +202,6 @@ class _Builder:
     def data(self, text: str) -> None:
         self._builder.data(text)
 
-    def doctype(self, name: str, public: str | None, system: str | None) -> None:
-        raise Unreadable(
-            f"{self._name} has XML with a document type ({name}), which Office never writes: it is a trap"
-        )
-
     def taken(self) -> list[Element]:
         ready, self._ready = self._ready, []
         return ready
@@ -185,7 +210,8 @@ class _Builder:
         return self._builder.close()
 
 
-def _bare(tag: str) -> str:
+def bare(tag: str) -> str:
+    """The name of an element, without its namespace."""
     return tag.rpartition("}")[2]
 
 
@@ -215,7 +241,8 @@ class Table:
         self._width = 0
 
     def row(self, cells: Sequence[str]) -> str:
-        cells = [*map(cell_text, cells), *[""] * (self._width - len(cells))]
+        empty = self._width - len(cells) if self._width <= FILLED else 0
+        cells = [*map(cell_text, cells), *[""] * empty]
         line = f"| {' | '.join(cells)} |\n"
         if not self._width:
             self._width = len(cells)

@@ -26,7 +26,7 @@ MOST_PLACES = 30  # folders and archives
 MOST_CHARACTERS = 2_000  # of a note that came out of a sandbox
 _PATH = 80  # characters of a name
 _WHY = 90
-_NOT_READ = (".odt", ".rtf", ".doc", ".ppt")  # documents of kinds that are not read
+_NOT_READ = (".odt", ".odp", ".ods", ".rtf", ".doc", ".ppt")  # documents of kinds that are not read
 NOTE = re.compile(r"passed over in (.{1,200}?): (\d[\d,]{0,8}) of its ", re.DOTALL)
 """How a note begins: where, and how many files."""
 

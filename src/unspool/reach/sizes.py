@@ -14,7 +14,7 @@ NO_TEXT = -2  # in the place of a size
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 ARCHIVES = (".zip", ".tar", ".tgz", ".tbz2", ".txz", *(f".tar{ending}" for ending in PACKED))
 _OTHERS = """
-.png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .odt .rtf .doc .xls .ppt .jar .whl .so .pyc .o .a
+.png .jpg .jpeg .gif .webp .bmp .tif .tiff .ico .odt .odp .ods .rtf .doc .xls .ppt .jar .whl .so .pyc .o .a
 .exe .dll .bin .mp3 .mp4 .woff .woff2 .ttf .7z
 """
 _NO_TEXT = (*ARCHIVES, *_OTHERS.split())

@@ -8,6 +8,7 @@ slide is said to be so.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _TITLES = ("title", "ctrTitle")
 _FURNITURE = ("sldNum", "dt", "ftr", "sldImg", "hdr")  # numbers, dates and footers of the layout
 MOST_SLIDES = 20_000
+MOST_OF_SLIDE = 16 << 20  # characters of one: what makes more of itself is a trap
+MOST_NUMBERS = 1_000_000  # in the table of a chart, empty ones included
 
 
 class Slides:
@@ -66,12 +69,24 @@ class Slides:
                 yield headed(self.unit, number, "", note="cannot be read")
                 continue
             targets = package.targets(part)
-            lines = list(_lines(root, package, targets))
-            for kind, target in targets.values():
-                if kind == "notesSlide" and (notes := _notes(package.tree(target))):
-                    lines.append(f"Notes: {notes}")
+            lines = itertools.chain(
+                _lines(root, package, targets),
+                *(_notes(package.tree(target)) for kind, target in targets.values() if kind == "notesSlide"),
+            )
+            text = "\n".join(self._bounded(lines, number))
             hidden = "hidden" if root.get("show") in ("0", "false") else ""
-            yield headed(self.unit, number, "\n".join(lines), _title(root), hidden)
+            yield headed(self.unit, number, text, _title(root), hidden)
+
+    def _bounded(self, lines: Iterator[str], number: int) -> Iterator[str]:
+        size = 0
+        for line in lines:
+            size += len(line)
+            if size > MOST_OF_SLIDE:
+                raise Unreadable(
+                    f"{self._package.name} has more than {MOST_OF_SLIDE:,} characters on slide {number}: "
+                    "it is a trap"
+                )
+            yield line
 
 
 def _title(root: Element | None) -> str:
@@ -127,9 +142,12 @@ def _paragraphs(element: Element) -> Iterator[str]:
             yield "  " * (int(level) if level.isdecimal() else 0) + text.strip()
 
 
-def _notes(root: Element | None) -> str:
+def _notes(root: Element | None) -> Iterator[str]:
     shapes = [] if root is None else [each for each in root.iter("sp") if _place(each) not in _FURNITURE]
-    return "\n".join(line for shape in shapes for line in _paragraphs(shape))
+    begins = "Notes: "
+    for line in itertools.chain.from_iterable(map(_paragraphs, shapes)):
+        yield begins + line
+        begins = ""
 
 
 def _chart(root: Element) -> Iterator[str]:
@@ -138,14 +156,17 @@ def _chart(root: Element) -> Iterator[str]:
     named = " ".join(_paragraphs(title)) if title is not None else ""
     yield f"[chart{f': {named}' if named else ''}]"
     series = list(root.iter("ser"))
-    rows: dict[str, list[str]] = {}
+    rows: dict[str, dict[int, str]] = {}
     for number, each in enumerate(series):
         names = _points(each, "cat") or _points(each, "xVal")
         for at, value in (_points(each, "val") or _points(each, "yVal")).items():
-            row = rows.setdefault(names.get(at, str(at + 1)), [""] * len(series))
-            row[number] = value
+            rows.setdefault(names.get(at, str(at + 1)), {})[number] = value
+    if len(rows) * len(series) > MOST_NUMBERS:
+        yield f"(its {len(rows):,} rows of {len(series):,} numbers are too many to be shown)"
+        return
     heads = [next((value.text or "" for value in each.iterfind("tx//v")), "") for each in series]
-    if table := table_lines([["", *heads], *([name, *values] for name, values in rows.items())]):
+    found = ([name, *(row.get(number, "") for number in range(len(series)))] for name, row in rows.items())
+    if table := table_lines([["", *heads], *found]):
         yield table
 
 

@@ -36,10 +36,11 @@ _NOT_TEXT = {
     "document": 'is a PDF, not text: give it as a file of its own, Path("….pdf")',
     "shut": "has a password, or is an old .doc or .ppt: save it as .docx, .pptx or .pdf without a password",
     "other": "is a document of a kind that is not read: save it as .docx, .pptx or .pdf, and pass that",
+    "sheet": "is a spreadsheet of a kind that is not read: save it as .xlsx or .csv, and pass that",
     "binary": "is a binary file, not text: convert it to text first",
     "empty": "is empty: there is nothing in it",
 }
-_NO_USE = frozenset({"locked", "old", "shut", "other", "empty"})  # no way here to what is in it
+_NO_USE = frozenset({"locked", "old", "shut", "other", "sheet", "empty"})  # no way here to what is in it
 
 
 _OTLP = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"resourceSpans"\s*:\s*\[')
@@ -124,8 +125,8 @@ def _judged(octets: Octets, kind: str) -> tuple[str, Octets]:
     found = kind_of(head)
     if found == "archive" and (kind == "xlsx" or name.endswith((".xlsx", ".xlsm"))):
         return "xlsx", inner
-    if found == "archive" and name.endswith(".odt"):
-        raise not_text(octets.name, "other")
+    if found == "archive" and name.endswith((".odt", ".odp", ".ods")):
+        raise not_text(octets.name, "sheet" if name.endswith(".ods") else "other")
     if found == "other":
         raise not_text(octets.name, _what_other(head, name))
     if kind == "document" and (found == "archive" or b"%PDF-" in head[:_BEFORE_PDF]):

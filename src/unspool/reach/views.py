@@ -289,4 +289,12 @@ def _describe_database(database: Database, label: str, room: int, *, read: bool)
 
 def look_all(plains: Mapping[str, Plain_], head: int, tail: int, ways: bool = True) -> list[Looked]:
     """What there is of each by label. What is wrong with one is raised in words for the user."""
-    return [look(plain, label, head, tail, ways) for label, plain in plains.items()]
+    return [_looked(plain, label, head, tail, ways) for label, plain in plains.items()]
+
+
+def _looked(plain: Plain_, label: str, head: int, tail: int, ways: bool) -> Looked:
+    try:
+        return look(plain, label, head, tail, ways)
+    except MemoryError:
+        why = "does not fit into the memory limit of the REPL (cell_memory): split it, or pass a part of it"
+        raise Unreadable(f"{plain[2]} {why}") from None

@@ -86,7 +86,7 @@ class _Text:
         self._styles = styles
         self._in_list = False
         self._table: Table | None = None  # in the body, of which there were rows
-        self.notes: dict[str, None] = {}  # those that are referred to, in their order
+        self.notes: dict[str, int] = {}  # those that are referred to, by number
         self.comments: dict[str, None] = {}
 
     def in_body(self, element: Element) -> Iterator[str]:
@@ -159,8 +159,7 @@ class _Text:
 
     def _noted(self, tag: str, number: str) -> int:
         key = f"{tag.removesuffix('Reference')}s/{number}"
-        self.notes[key] = None
-        return list(self.notes).index(key) + 1
+        return self.notes.setdefault(key, len(self.notes) + 1)
 
     def _cells(self, row: Element) -> list[str]:
         cells, before = [], self._in_list
