@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from ..models.protocol import Message
 from .feedback import Shown, turn_message
 from .profile import First, Profile, Sampling, extras, read_text
-from .small_kinds import JUDGED, kind_of
+from .small_kinds import JUDGED, kind_of, named_fields
 from .small_look import MOST_PROSE
 from .small_turns import worked
 
@@ -42,7 +42,10 @@ IMPORTS = (
 def first(first: First) -> str:
     look = [first.look] if first.look else []
     how = kind_of(first.query, first.look) == "meaning"
-    return "\n\n".join([first.description, *look, *extras(first, "More functions"), _asked(first.query, how)])
+    asked = _asked(first.query, how)
+    if how and (numbers := named_fields(first.query, first.look)):
+        asked += "".join(f"\nThe {name} of each line is in field(lines, {n})." for n, name in numbers)
+    return "\n\n".join([first.description, *look, *extras(first, "More functions"), asked])
 
 
 def look(query: str) -> str:

@@ -144,19 +144,24 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     if not best or int(best[-1]) > FEW:
         return "find"
     labelled = _LABEL.search(query) and _LABELS.search(look)
-    return "row" if labelled or _names_field(query, look) else "read"
+    return "row" if labelled or named_fields(query, look) else "read"
 
 
-def _names_field(query: str, look: str) -> bool:
-    """Whether the name of a field of the records is in the question; else what is asked is in their texts."""
+def named_fields(query: str, look: str) -> list[tuple[int, str]]:
+    """The fields of records whose names are in the question, with their numbers from 1.
+
+    >>> named_fields("Which ids have the complaints?", "fields: 1 id, 2 text")
+    [(1, 'id')]
+    """
     if not (names := _NAMES.search(look)):
-        return False
+        return []
     words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
-    return any(re.sub(r"^\d+ ", "", name).casefold().rstrip("s") in words for name in names[1].split(", "))
+    fields = [re.sub(r"^\d+ ", "", name) for name in names[1].split(", ")]
+    return [(n, name) for n, name in enumerate(fields, 1) if name.casefold().rstrip("s") in words]
 
 
 def _by_field(query: str, look: str) -> bool:
     """Whether what is asked is in a field: of lines that have such, or one whose name is in the question."""
     if _NAMES.search(look):
-        return _names_field(query, look)
+        return bool(named_fields(query, look))
     return bool(_BY_FIELD.search(query) and _FIELD.search(look))
