@@ -7,11 +7,13 @@ there is to say of it; only cancellation passes through, after that.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from .agreement import Branches
 from .branches import run_branches
 from .events import RunEnded
 from .scope import Outcome, Scope, Task
+from .types import Usage
 
 
 async def to_the_end(scope: Scope, task: Task, plan: Branches | None = None) -> None:
@@ -25,7 +27,7 @@ async def to_the_end(scope: Scope, task: Task, plan: Branches | None = None) -> 
 
 
 def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
-    total = task.meter.total
+    total, lost = task.meter.total, task.meter.unsure
     scope.log.emit(
         RunEnded(
             run=scope.log.run,
@@ -33,7 +35,7 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             reason=outcome.reason,
             answer=outcome.answer,
             draft=outcome.draft,
-            usage=total.usage,
+            usage=total.usage if lost else in_all(total.usage),
             cost=total.cost,
             ledger=task.meter.ledger,
             turns=outcome.turns,
@@ -45,6 +47,17 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             limit=outcome.limit,
         )
     )
+
+
+def in_all(usage: Usage) -> Usage:
+    """The figures of a whole: where no call was made, it is known that nothing was read or written.
+
+    >>> in_all(Usage()).input_tokens, in_all(Usage(calls=1, calls_unmeasured=1)).input_tokens
+    (0, None)
+    """
+    if usage.calls:
+        return usage
+    return replace(usage, input_tokens=0, output_tokens=0, cached_tokens=0, reasoning_tokens=0)
 
 
 def _notes(scope: Scope, task: Task) -> list[str]:

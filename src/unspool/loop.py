@@ -17,7 +17,6 @@ an answer hands over its best draft: the last refused submission, else a variabl
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -36,7 +35,7 @@ from .prompts import First
 from .prompts.feedback import Shown
 from .prompts.profile import Look
 from .repl_api import ReplApi
-from .replay import said
+from .replay import said, seed_of
 from .sandbox.protocol import CellResult, Repl, ReplSpec
 from .scope import Outcome, Scope, Task
 from .strategies.window import handed_over
@@ -94,6 +93,7 @@ class NodeLoop:
         self.stable = 0  # messages of the history that other nodes begin with, too
         self.repl: Repl | None = None
         self.turn = self.cells = self.silent = self.repeats = 0
+        self.asked = 0  # turns for which a request was sent, or the reply known
         self.seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()  # codes of a turn, and outputs
         self.failed = False  # the last reply repeated itself, or what it submitted was refused
 
@@ -149,7 +149,7 @@ class NodeLoop:
                 self.scope.leave(await self._stopped("cancelled", "cancelled"))
             raise
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
-            return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.turn)
+            return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.asked)
         return await self._stopped(status, reason, limit)
 
     async def _turns(self) -> None:
@@ -192,7 +192,7 @@ class NodeLoop:
                 tools=(*self.scope.tools.names, DRAFT),
                 imports=self.profile.imports,
                 memory=self.scope.limits.cell_memory,
-                seed=_seed(self.scope.log.run, ROOT if self.task.branch else self.task.node),
+                seed=seed_of(self.scope.log.run, ROOT if self.task.branch else self.task.node),
                 shown=window or self.profile.shown,
                 tables=self.task.answer.tables or self.scope.tools.tables,
                 files=any(sources_in(context)),
@@ -217,7 +217,7 @@ class NodeLoop:
     async def _ask(self) -> ModelReply:
         past = self.scope.replay.reply(self.task.node, self.turn)
         if past is not None:
-            reply = said(past)
+            reply, self.asked = said(past), self.turn
             self.pace.replied(self.history, reply)
             return reply
         self.scope.check()
@@ -244,6 +244,8 @@ class NodeLoop:
                 raise
             # A turn without code: the model is told, and may do better.
             reply = ModelReply("", "other", purse.usage, caller.info.name, cost=purse.cost)
+        finally:
+            self.asked = self.turn if purse.sent else self.asked
         self.scope.note(reply.notes)
         self.pace.replied(self.history, reply)
         self.scope.log.emit(
@@ -391,10 +393,5 @@ class NodeLoop:
             reason += await hand_over_draft(self.repl, hurried=status == "budget")
         if self.api.answers.drafts:
             source, value = self.api.answers.drafts[0]
-            return Outcome(status, reason, value, source, self.turn, limit)
-        return Outcome("failed" if status == "partial" else status, reason, turns=self.turn, limit=limit)
-
-
-def _seed(run: str, node: str) -> int:
-    """Of a node's random numbers: the same when the run is resumed, another one in each node."""
-    return int.from_bytes(hashlib.sha256(f"{run} {node}".encode()).digest()[:7])
+            return Outcome(status, reason, value, source, self.asked, limit)
+        return Outcome("failed" if status == "partial" else status, reason, turns=self.asked, limit=limit)

@@ -65,6 +65,7 @@ class Purse:
         self._model = model
         self._known = known
         self._check = check
+        self.sent = False  # something went out
         self._taken = False  # a sub-call that no served send has used yet
         self._unsent = False  # and that went out with none yet
         self._held = NOTHING
@@ -99,7 +100,7 @@ class Purse:
             self._take()
         if self._meter.counts_tokens:
             request = await self._room(request, info)
-        self._unsent = False
+        self._unsent, self.sent = False, True
         return request
 
     def served(self, usage: Usage, cost: float | None) -> None:

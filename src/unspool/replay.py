@@ -17,6 +17,7 @@ on with the replies it had. See *Journal and resume* in ``docs/design.md``.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -228,6 +229,11 @@ def _node_knows(node: PastNode, event: ev.TurnStarted | ev.Hinted | ev.NodeEnded
         case ev.AnswerAccepted():
             past_answer = node.accepted
             return past_answer is not None and repr(past_answer.value) == repr(event.value)
+
+
+def seed_of(run: str, node: str) -> int:
+    """Of a node's random numbers: the same when the run is resumed, another one in each node."""
+    return int.from_bytes(hashlib.sha256(f"{run} {node}".encode()).digest()[:7])
 
 
 def _short(text: str) -> str:

@@ -325,7 +325,7 @@ class Run:
     usage: Usage
     cost: float | None
     ledger: tuple[LedgerLine, ...]
-    turns: int  # turns of the root node
+    turns: int  # of the root node, those for which nothing was sent left out
     sub_calls: int  # sub-calls of the whole tree, failed ones included, those that no limit let through not
     seconds: float
     notes: tuple[str, ...]

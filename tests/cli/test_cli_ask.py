@@ -169,6 +169,10 @@ def test_limits_on_calls_depth_and_tokens_hold(make_cli: MakeCli) -> None:
     done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--tokens", "50"))
     assert (done.returncode, done.stdout) == (4, b"")
     assert "budget: the limit of 50 tokens of the run has no room" in done.stderr.decode()
+    assert ": 0 turns, 0 sub-calls, 0 tokens in, 0 out, $0" in done.stderr.decode()
+    told = json.loads(cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--tokens", "50", "--json")).stdout)
+    assert told["turns"] == 0
+    assert set(told["usage"].values()) == {0}
 
 
 def test_the_cache_survives_the_process_and_its_cost_is_told_apart(make_cli: MakeCli) -> None:

@@ -243,6 +243,8 @@ async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) ->
 
 def _cut_short(view: View, story: Story) -> RunEnded:
     """The end of a run that was stopped from outside, as far as its events tell."""
+    from ..ending import in_all
+
     return RunEnded(
         run=story.started.run if story.started else "",
         time=time.time(),
@@ -250,7 +252,7 @@ def _cut_short(view: View, story: Story) -> RunEnded:
         reason=_STOPPED_BY[story.stopped] if story.stopped else "",
         answer=None,
         draft=None,
-        usage=view.usage,
+        usage=in_all(view.usage),
         cost=view.cost,
         ledger=(),
         turns=view.turn,
