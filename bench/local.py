@@ -1,8 +1,8 @@
 """Questions over real data, answered by the local model through the real engine.
 
-``scripts/bench local [--set tuned|more|held-out] [--only KIND] [--model NAME] [--json FILE] [--show]`` prints
-a line per question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile
-was tuned on ``tests/local_suite.py`` and ``tests/local_more.py``; ``tests/local_held_out.py`` was left alone.
+``scripts/bench local [--set SET] [--only KIND] [--model NAME] [--json FILE] [--show]`` prints a line per
+question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile was tuned
+on the sets ``tuned``, ``more`` and ``opened``; ``held-out`` was left alone.
 It ends with 1 where fewer than 70% are right.
 """
 
@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from measure import runs_apart
 from tests.local_held_out import HELD_OUT
 from tests.local_more import MORE
+from tests.local_opened import OPENED
 from tests.local_suite import SUITE, Question
 
 from unspool import RLM
@@ -32,7 +33,7 @@ from unspool.types import Run
 
 MODEL = "local:qwen2.5-coder-1.5b"
 GOAL = 0.7
-SETS = {"tuned": SUITE, "more": MORE, "held-out": HELD_OUT}
+SETS = {"tuned": SUITE, "more": MORE, "opened": OPENED, "held-out": HELD_OUT}
 MAX_TURNS = 10
 
 

@@ -18,7 +18,7 @@ from collections import Counter
 from functools import cache
 from pydoc_data.topics import topics
 
-from .local_held_out import apache_rows, as_csv, as_json_lines
+from .local_opened import apache_rows, as_csv, as_json_lines
 from .local_suite import (
     IP,
     SPAM_WORDS,

@@ -9,14 +9,17 @@ import pytest
 
 from .local_held_out import HELD_OUT
 from .local_more import MORE
+from .local_opened import OPENED
 from .local_suite import SUITE, Question, near_number, same_name, same_number, same_set, share_right
 
-TUNED_ON = (*SUITE, *MORE)
+TUNED_ON = (*SUITE, *MORE, *OPENED)
 ALL = (*TUNED_ON, *HELD_OUT)
 BY_ID = {question.id: question for question in ALL}
 
 
-@pytest.mark.parametrize("suite", [SUITE, MORE, HELD_OUT], ids=["tuned", "more", "held-out"])
+@pytest.mark.parametrize(
+    "suite", [SUITE, MORE, OPENED, HELD_OUT], ids=["tuned", "more", "opened", "held-out"]
+)
 def test_there_are_six_kinds_with_at_least_three_questions_each(suite: tuple[Question, ...]) -> None:
     kinds = Counter(question.kind for question in suite)
     assert len(kinds) == 6
