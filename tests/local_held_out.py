@@ -127,7 +127,7 @@ def _heirs() -> int:
 
 
 def _first_child() -> int:
-    child = first(r"Found child (\d+) in scoreboard slot 9\b", apache())
+    child = first(r"Found child (\d+) in scoreboard slot 7\b", apache())
     return len(re.findall(rf"\b{child}\b", apache()))
 
 
@@ -232,7 +232,7 @@ HELD_OUT: tuple[Question, ...] = (
     ),
     Question(
         "held-hop-child", "hop",
-        "Find the child that was found first in scoreboard slot 9. In how many lines does the number of this child "
+        "Find the child that was found first in scoreboard slot 7. In how many lines does the number of this child "
         "come?",
         apache, _first_child, same_number,
     ),
