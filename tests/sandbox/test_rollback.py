@@ -218,6 +218,24 @@ async def test_with_threads_a_hang_starts_anew(repl: Session) -> None:
     assert await repl.show("context") == "'the context'"
 
 
+async def test_what_is_undone_with_threads_is_what_the_docs_say(repl: Session) -> None:
+    """The cell that starts the first one, and those after the last one; not what lies between."""
+    start = "import threading\ngo = threading.Event()\nt = threading.Thread(target=go.wait)\nt.start()"
+    await repl.show("kept = 1")
+    result = await repl.run(f"{start}\nimport os\nos._exit(4)")
+    assert result.outcome == "rolled_back"
+    assert await repl.show(f"{start}\nkept") == "1"
+    result = await repl.run("x = 2\nwhile True: pass", seconds=0.2)
+    assert result.outcome == "interrupted"
+    assert await repl.show("go.set()\nt.join()\nkept, x") == "(1, 2)"
+    for _ in range(2):
+        assert (await repl.run("import os\nos._exit(4)")).outcome == "rolled_back"
+    pool = "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(3) as pool: list(pool.map(abs, [1]))"
+    await repl.show(pool)
+    assert (await repl.run("import os\nos._exit(4)")).outcome == "rolled_back"
+    assert await repl.show("kept, x") == "(1, 2)"
+
+
 async def test_a_thread_of_a_library_counts_as_one(repl: Session) -> None:
     """polars keeps a pool: a fork would hang in it, so there is no checkpoint, and no hang."""
     pytest.importorskip("polars")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .office import Package, Table, cell_text, table_lines
+from .pieces import gathered
 from .sniff import Unreadable
 from .word_styles import Styles
 
@@ -54,18 +55,7 @@ class Word:
         return self._package.info()
 
     def pieces(self, start: int) -> Iterator[str]:
-        return itertools.islice(self._pieces(), start, None)
-
-    def _pieces(self) -> Iterator[str]:
-        held, size = list[str](), 0
-        for block in self._blocks():
-            held.append(block)
-            size += len(block)
-            if size >= PIECE:
-                yield "".join(held)
-                held, size = [], 0
-        if held:
-            yield "".join(held)
+        return itertools.islice(gathered(self._blocks(), PIECE), start, None)
 
     def _blocks(self) -> Iterator[str]:
         package, main = self._package, self._package.main()

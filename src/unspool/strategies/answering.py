@@ -46,21 +46,24 @@ for piece in _input.texts(context):
 """Prints the input; what the window has no room for is cut out of its middle."""
 
 _ANSWER = re.compile(r"^[ \t*_#>]*(?:final )?answer[*_]*[ \t]*:[*_]*", re.IGNORECASE | re.MULTILINE)
+_OWN = re.compile(r"^from \.[\w.]* import .*\n", re.MULTILINE)
 _FENCED = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\Z", re.DOTALL)
 
 
 @cache
 def text_beside(name: str) -> str:
     """A text file that lies beside the strategies."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+    return (Path(__file__).parent / name).read_text(encoding="utf-8").strip()
 
 
 def repl_text(*more: str) -> str:
     """An import for the REPL: the module ``_input`` with what is in :mod:`.repl_text` and in the files named.
 
-    One name that no context of the user's can have: what is in it may be called as it likes.
+    One name that no context of the user's can have: what is in it may be called as it likes. What these files
+    import of this package stands before them, for a REPL may be where there is none.
     """
-    sources = [text_beside(name) + "\n" for name in ("repl_text.py", *more)]
+    files = ("../reach/pieces.py", "repl_text.py", *more)
+    sources = [_OWN.sub("", text_beside(name)) + "\n" for name in files]
     runs = "".join(f"\nexec({source!r}, _input.__dict__)" for source in sources)
     return f'import types as _types\n_input = _types.ModuleType("_input"){runs}'
 

@@ -18,6 +18,8 @@ x
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..reach.pieces import gathered
+
 PIECE = 100_000  # characters
 LONG = 400  # of an item that does not stand on a line with others
 OWN = ("__unspool_text__", "to_csv", "write_csv", "to_pandas", "tolist")  # what has a text of its own
@@ -29,15 +31,7 @@ class NoText(ValueError):
 
 def texts(value: object) -> Iterator[str]:
     """The pieces of text that a value is, in their order; none of them much smaller than it has to be."""
-    held, size = list[str](), 0
-    for piece in _texts(value):
-        held.append(piece)
-        size += len(piece)
-        if size >= PIECE:
-            yield "".join(held)
-            held, size = [], 0
-    if held:
-        yield "".join(held)
+    return gathered(_texts(value), PIECE)
 
 
 def _texts(value: object) -> Iterator[str]:
