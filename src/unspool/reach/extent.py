@@ -40,43 +40,48 @@ def extent(package: Package, part: str, sheet: str) -> Extent:
 
 
 class _Cells(Target):
-    """Counts cells with values."""
+    """Counts cells with values; called for each element, of which there may be millions."""
 
     def __init__(self, name: str, sheet: str) -> None:
         super().__init__(name)
         self._sheet = sheet
         self._row = self._column = 0
+        self._tags: dict[str, str] = {}  # without their namespaces
         self._columns: dict[str, int] = {}  # by their letters
         self.rows = self.columns = self.values = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        tag = bare(tag)
-        if tag == "c":
+        kind = self._tags.get(tag) or self._tags.setdefault(tag, bare(tag))
+        if kind == "c":
             letters = attributes.get("r", "").rstrip("0123456789")
-            self._column = self._number(letters) if letters else self._column + 1
-            self._check()
-        elif tag in ("v", "is"):
+            self._column = self._columns.get(letters) or self._number(letters)
+        elif kind in ("v", "is"):
             self.values += 1
-            self.rows, self.columns = max(self.rows, self._row), max(self.columns, self._column)
-        elif tag == "row":
-            number = attributes.get("r", "")
+            if self._row > self.rows:
+                self.rows = self._row
+            if self._column > self.columns:
+                self.columns = self._column
+        elif kind == "row":
+            number, self._column = attributes.get("r", ""), 0
             self._row = int(number[:9]) if number.isdecimal() else self._row + 1
-            self._column = 0
-            self._check()
+            self._check(self._row, 1)
 
     def _number(self, letters: str) -> int:
-        if letters not in self._columns:
-            number = 0
-            for letter in letters[:4].upper():
-                number = 26 * number + ord(letter) - 64
+        """The column of a cell: by its letters, or else the one behind the last."""
+        number = 0
+        for letter in letters[:4].upper():
+            number = 26 * number + ord(letter) - 64
+        number = number if letters else self._column + 1
+        self._check(self._row, number)
+        if letters:
             self._columns[letters] = number
-        return self._columns[letters]
+        return number
 
-    def _check(self) -> None:
-        if self._row > MOST_ROWS or not 0 <= self._column <= MOST_COLUMNS:
+    def _check(self, row: int, column: int) -> None:
+        if row > MOST_ROWS or not 0 < column <= MOST_COLUMNS:
             raise Unreadable(
-                f"{self._name}, sheet {self._sheet!r}, has a cell in row {self._row:,}, column "
-                f"{self._column:,}, where no sheet has one: it is damaged, or a trap"
+                f"{self._name}, sheet {self._sheet!r}, has a cell in row {row:,}, column {column:,}, "
+                "where no sheet has one: it is damaged, or a trap"
             )
 
     def close(self) -> None:
