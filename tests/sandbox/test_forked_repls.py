@@ -198,6 +198,11 @@ IN_THE_WAY = {
     "a mapping called like the screen": (MAPPED.format(name="screen", rights=3), MEMORY),
     "a mapping that may be made writable": (MAPPED.format(name="x", rights=1), MEMORY),
     "a mapping without rights": (MAPPED.format(name="x", rights=0), MEMORY),
+    "a mapping of a file that is gone": (
+        "import os\nfd = os.open('x', os.O_RDWR | os.O_CREAT)\nos.unlink('x')\n"
+        + MAPPED.replace(MEMFD, "os.ftruncate(fd, 4096)\nimport mmap\n").format(rights=1),
+        MEMORY,
+    ),
     "a pipe as stdin": (PIPE.format(end="r", at=0), STREAMS),
     "a pipe as stdout": (PIPE.format(end="w", at=1), STREAMS),
     "a pipe as stderr": (PIPE.format(end="w", at=2), STREAMS),

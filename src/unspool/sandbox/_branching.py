@@ -103,31 +103,19 @@ def _identity(fd: int) -> Identity | None:
 
 
 def _shares_memory(pid: int, known: Collection[Identity]) -> bool:
-    """Whether a process has mapped memory that others would see it write to, now or once it has asked for
-    the right to, but for the files that are ``known``."""
+    """Whether a process has mapped memory that others see it write to, but for files that are ``known``."""
     with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as rows:
-        shared = [rights for rights, file in map(_mapping, rows) if rights[3] == "s" and file not in known]
-    return any(rights[1] == "w" for rights in shared) or (bool(shared) and _may_write(pid, known))
+        return any(_is_shared(row, known) for row in rows)
 
 
-def _mapping(row: str) -> tuple[str, Identity]:
-    """The rights of a mapping, and the file that it is of."""
-    _, rights, _, device, inode, *_ = row.split(None, 5)
+def _is_shared(row: str, known: Collection[Identity]) -> bool:
+    """The same of one mapping. Of a file without a name it may be made writable any time; one with a name
+    would have been written, or is not a cell's (glibc has one)."""
+    _, rights, _, device, inode, *path = row.split(None, 5)
     major, minor = (int(number, 16) for number in device.split(":"))
-    return rights, (os.makedev(major, minor), int(inode))
-
-
-def _may_write(pid: int, known: Collection[Identity]) -> bool:
-    """The same, of mappings to read from alone: it takes longer to learn whether that can be changed."""
-    file: Identity | None = None
-    with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as rows:
-        for row in rows:
-            name, *flags = row.split()
-            if not name.endswith(":"):
-                _, file = _mapping(row)
-            elif name == "VmFlags:" and {"ms", "mw"} <= {*flags} and file not in known:
-                return True
-    return False
+    named = bool(path) and path[0].startswith("/") and not path[0].rstrip().endswith("(deleted)")
+    shared = rights[3] == "s" and (rights[1] == "w" or not named)
+    return shared and (os.makedev(major, minor), int(inode)) not in known
 
 
 def fork_off(known: Collection[Identity], here: worker.Worker, fds: Sequence[int]) -> None:
