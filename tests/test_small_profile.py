@@ -240,6 +240,20 @@ def test_rows_that_the_question_names_by_a_value_are_found_first() -> None:
     assert "A: 20 lines" in look
 
 
+def test_a_value_with_signs_in_it_is_found_as_it_is_spelt() -> None:
+    rows = "part,note\n" + "".join(
+        f"{('a.Gate', 'a.Gate$Lock')[n % 3 > 0]},note {n} is here\n" for n in range(60)
+    )
+    for query, many in (("How many records are of a.Gate$Lock?", 40), ("How many are of a.Gate?", 20)):
+        answer, _ = run_on(rows, "print(1)\nsubmit(len(A))", query=query)
+        assert answer == many
+
+
+def test_what_cannot_be_is_sought_as_it_is_said() -> None:
+    lines = ["Found gate 7 of the wall", "Can't find gate 7 of the wall", "Found gate 9 of the wall"]
+    assert groups_for("Which gate of the wall can't be found?", lines)[0] == lines[1:2]
+
+
 def test_the_field_of_the_sort_that_is_asked_is_shown_alone() -> None:
     log = "\n".join(f"Mon 04 [{('error', 'notice')[n % 2]}] gate {n}" for n in range(60))
     _, look = run_on(log, "print(1)\nsubmit('x')", query="Which level do the most entries have?")

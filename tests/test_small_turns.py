@@ -52,6 +52,8 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("What is the label of the line about gate 7?", f"field(lines, 1): a 9x, b 7x\n{FEW}", "row"),
         ("What is the label of the line about gate 7?", FEW, "read"),
         ("At which hour was gate 7 opened?", f"fields: 1 time, 2 guard\n{FEW}", "read"),
+        ("Which number must the text go to?", f"fields: 1 label, 2 text\n{FEW}", "read"),
+        ("In how many notes does the word URGENT stand?", MANY, "word"),
         ("Which gate is the oldest of the most famous?", COLUMNS, "most"),
         ("How many different guards asked for a key?", MANY, "different"),
         ("How many methods has the class Gate?", CODE_LOOK, "code"),

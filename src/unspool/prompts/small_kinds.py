@@ -93,6 +93,7 @@ _BY_FIELD = re.compile(
     r"\b(?:lines?|entries|logged|logs|wrote|written|labels?|class|level|category|component|date|day)\b",
     re.IGNORECASE,
 )
+_FREE = re.compile(r"(?:text|message|msg|sms|question|sentence|review|comment|body|content)s?", re.IGNORECASE)
 _LABEL = re.compile(r"\b(?:what|which)\b[^.?!]*\blabel\b", re.IGNORECASE)
 _LABELS = re.compile(r"^field\(lines, 1\): ", re.MULTILINE)
 _BEST = re.compile(r"^A: (\d+) lines?\b", re.MULTILINE)
@@ -111,7 +112,7 @@ _MEANT = re.compile(
 
 
 _WORD = re.compile(
-    r"\b(?:words?|terms?|phrases?|strings?) [\"“”'‘’«`]"
+    r"\b(?:words?|terms?|phrases?|strings?) (?:[\"“”'‘’«`]|(?-i:[A-Z]{2}))"
     r"|\bof (?:all )?the words\b"
     r"|\bwords? (?:that |which )?(?:with|of|has|have|longer|shorter)\b.*\b(?:letters?|characters?)\b"
     r"|\b(?:most|least) (?:common|frequent|often used) (?:\w+ )?words?\b"
@@ -148,7 +149,7 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
 
 
 def named_fields(query: str, look: str) -> list[tuple[int, str]]:
-    """The fields of records whose names are in the question, with their numbers from 1.
+    """The fields of records whose names are in the question, with their numbers from 1; of texts, none.
 
     >>> named_fields("Which ids have the complaints?", "fields: 1 id, 2 text")
     [(1, 'id')]
@@ -157,7 +158,8 @@ def named_fields(query: str, look: str) -> list[tuple[int, str]]:
         return []
     words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
     fields = [re.sub(r"^\d+ ", "", name) for name in names[1].split(", ")]
-    return [(n, name) for n, name in enumerate(fields, 1) if name.casefold().rstrip("s") in words]
+    named = [(n, name) for n, name in enumerate(fields, 1) if name.casefold().rstrip("s") in words]
+    return [(n, name) for n, name in named if not _FREE.fullmatch(name)]
 
 
 def _by_field(query: str, look: str) -> bool:

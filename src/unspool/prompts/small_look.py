@@ -202,12 +202,22 @@ def _meant(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[str
 
 def _labelled(question: str, data: Sequence[str], few: dict[int, Counter[str]]) -> list[str]:
     """The lines with fields that the question names as they are spelt; else by parts of the first one."""
-    said = re.findall(r"[\w:.-]*\w", without_examples(question))
-    words = {word for word in said if word.casefold() not in COMMON_WORDS}
-    named = {number: chosen for number, held in few.items() if (chosen := words & held.keys())}
+    text = without_examples(question)
+    named = {
+        number: chosen for number, held in few.items() if (chosen := {v for v in held if _says(text, v)})
+    }
     if not named and 1 in few:
+        words = {word for word in re.findall(r"[\w:.-]*\w", text) if word.casefold() not in COMMON_WORDS}
         named = {1: {start for start in few[1] if words & set(re.split(r"[:./-]", start))}}
     return [line for line in data[:MOST_LINES] if named and _has(field_list(line), named)]
+
+
+def _says(question: str, value: str) -> bool:
+    """Whether a question has this value of a field, as it is spelt and as a whole."""
+    bare = value.strip("[]():,")
+    if not re.search(r"\w", bare) or bare.casefold() in COMMON_WORDS:
+        return False
+    return re.search(rf"(?<![\w$.:/-]){re.escape(bare)}(?![\w$]|[.:/-]\w)", question) is not None
 
 
 def _has(fields: list[str], named: dict[int, set[str]]) -> bool:

@@ -87,11 +87,12 @@ class Sought:
 def sought(question: str) -> dict[str, Sought]:
     """The words of the question."""
     found: dict[str, Sought] = {}
-    for word in re.findall(r"[^\W_](?:[\w.:/@$\[\]-]*[^\W_])?", without_examples(question)):
+    for said in re.findall(r"[^\W_](?:[\w.:/@$\[\]'’-]*[^\W_])?", without_examples(question)):
+        word = re.sub(r"['’]s$", "", said)
         low = word.casefold()
         if low in COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
             continue
-        exact = not word.replace("-", "").isalpha() or not (word.islower() or word.istitle())
+        exact = not re.sub(r"[-'’]", "", word).isalpha() or not (word.islower() or word.istitle())
         stem = word if exact else stem_of(low)
         if all(((stem,), exact) != (other.stems, other.exact) for other in found.values()):
             start = rf"(?<![^\W_]){re.escape(stem)}" if exact else _beginning(stem)
