@@ -47,7 +47,7 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("Which of the gates was opened most often, 7 or 9?", MANY, "compare"),
         ("How many gates were opened more than twice?", MANY, "count"),
         ("Which guard opened the most gates?", COLUMNS, "field"),
-        ("Which guard opened gate 7?", COLUMNS, "find"),
+        ("Which guard opened gate 7?", COLUMNS, "row"),
         ("Which guard opened gate 7?", f"fields: 1 time, 2 guard\n{FEW}", "row"),
         ("What is the label of the line about gate 7?", f"field(lines, 1): a 9x, b 7x\n{FEW}", "row"),
         ("What is the label of the line about gate 7?", FEW, "read"),

@@ -18,6 +18,7 @@ from .feedback import Shown, turn_message
 from .profile import First, Profile, Sampling, extras, read_text
 from .small_kinds import JUDGED, kind_of, named_fields
 from .small_look import MOST_PROSE
+from .small_split import steps_told
 from .small_turns import worked
 
 _OURS = re.compile(r"^from \.small_\w+ import (?:\([^)]*\)|.*)$", re.MULTILINE)
@@ -41,8 +42,11 @@ IMPORTS = (
 
 def first(first: First) -> str:
     look = [first.look] if first.look else []
-    how = kind_of(first.query, first.look) == "meaning"
+    kind = kind_of(first.query, first.look)
+    how = kind == "meaning"
     asked = _asked(first.query, how)
+    if kind == "hop":
+        asked += steps_told(first.query)
     if how and (numbers := named_fields(first.query, first.look)):
         asked += "".join(f"\nThe {name} of each line is in field(lines, {n})." for n, name in numbers)
     return "\n\n".join([first.description, *look, *extras(first, "More functions"), asked])

@@ -96,7 +96,7 @@ _BY_FIELD = re.compile(
 _FREE = re.compile(r"(?:text|message|msg|sms|question|sentence|review|comment|body|content)s?", re.IGNORECASE)
 _LABEL = re.compile(r"\b(?:what|which)\b[^.?!]*\blabel\b", re.IGNORECASE)
 _LABELS = re.compile(r"^field\(lines, 1\): ", re.MULTILINE)
-_BEST = re.compile(r"^A: (\d+) lines?\b", re.MULTILINE)
+_BEST = re.compile(r"^A: ([\d,]+) lines?\b", re.MULTILINE)
 _COMPILED = tuple((kind, re.compile(cue, re.IGNORECASE | re.DOTALL)) for kind, cue in _CUES)
 JUDGED = re.compile(
     r"\bsentiment|\bmood\b|\btone\b|\bopinion|\bpositive\b|\bnegative\b|\bcomplain|\bpolite|\bangry\b"
@@ -142,10 +142,11 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     if PROSE in look:
         return "prose"
     best = _BEST.findall(look)
-    if not best or int(best[-1]) > FEW:
+    if not best:
         return "find"
-    labelled = _LABEL.search(query) and _LABELS.search(look)
-    return "row" if labelled or named_fields(query, look) else "read"
+    if named_fields(query, look) or (_LABEL.search(query) and _LABELS.search(look)):
+        return "row"
+    return "find" if int(best[-1].replace(",", "")) > FEW else "read"
 
 
 def named_fields(query: str, look: str) -> list[tuple[int, str]]:

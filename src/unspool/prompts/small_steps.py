@@ -103,6 +103,12 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             CODE,
+            "What is the base class of Shop?",
+            "# asked: a class, in the brackets of Shop in classes\n"
+            'names = values(classes, "^Shop({})")\nprint(names)\nsubmit(names[0])',
+        ),
+        (
+            CODE,
             "How many classes inherit from Place?",
             '# asked: a number of classes, those with "(Place)"\n'
             'hits = find("(Place)", among=classes)\nprint(hits[:3])\nsubmit(len(hits))',
@@ -147,7 +153,7 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "Who paid for order 77, and how many orders did this customer create?",
             '# to know first: "this customer"\n'
             'who = ask("Who paid for order 77?")\nprint(who)\n'
-            'submit(ask(f"How many orders did customer {who} create?"))',
+            'submit(ask(f"How many orders did this customer {who} create?"))',
         ),
         (
             data(B_PAID, ALL_REFUSED),
@@ -167,21 +173,21 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             data(B_PAID, ALL_REFUSED),
             "Take the customer with the most refused cards. When, as HH:MM:SS, did this customer come first?",
             '# to know first: "the customer with the most refused cards"\n'
-            'who = ask("Which customer has the most refused cards?")\nprint(who)\n'
-            'submit(ask(f"At what time (HH:MM:SS) is the first line of customer {who}?"))',
+            'who = ask("What is the customer with the most refused cards?")\nprint(who)\n'
+            'submit(ask(f"When, as HH:MM:SS, did this customer {who} come first?"))',
         ),
         (
             data(B_PAID, ("A", 1, EVE)),
             "Somebody paid for order 77. How many different customers had a card refused in the same shop?",
             '# to know first: "the same shop"\n'
-            'shop = ask("In which shop did somebody pay for order 77?")\nprint(shop)\n'
-            'submit(ask(f"How many different customers had a card refused in {shop}?"))',
+            'shop = ask("What is the shop? (Somebody paid for order 77)")\nprint(shop)\n'
+            'submit(ask(f"How many different customers had a card refused in the same shop {shop}?"))',
         ),
         (
             data(B_PAID, ("A", 1, EVE)),
             "Look up the minute of the payment for order 77. How many lines contain it?",
             '# to know first: "the minute of the payment for order 77"\n'
-            'minute = ask("In which minute (HH:MM) was order 77 paid?")\nprint(minute)\n'
+            'minute = ask("What is the minute of the payment for order 77?")\nprint(minute)\n'
             'submit(ask(f"How many lines contain {minute}?"))',
         ),
     ),

@@ -37,6 +37,7 @@ from .small_samples import (
     Turn,
     data,
 )
+from .small_split import steps_told
 from .small_steps import STEPS
 
 _TURNS: dict[Kind, tuple[Turn, ...]] = {
@@ -306,6 +307,7 @@ def worked(kind: Kind) -> tuple[Message, ...]:
     """The worked questions of a kind: what the first look shows, then code that submits."""
     messages: list[Message] = []
     for shown, question, code in _TURNS[kind]:
-        messages.append(Message("user", f"{shown}\n\nQuestion: {question}"))
+        steps = steps_told(question) if kind == "hop" else ""
+        messages.append(Message("user", f"{shown}\n\nQuestion: {question}{steps}"))
         messages.append(Message("assistant", f"```python\n{code}\n```"))
     return tuple(messages)
