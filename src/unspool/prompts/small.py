@@ -47,8 +47,9 @@ def first(first: First) -> str:
     asked = _asked(first.query, how)
     if kind == "hop":
         asked += steps_told(first.query)
-    if how and (numbers := named_fields(first.query, first.look)):
-        asked += "".join(f"\nThe {name} of each line is in field(lines, {n})." for n, name in numbers)
+    if kind in ("meaning", "compute"):
+        told = named_fields(first.query, first.look, free=kind == "compute")
+        asked += "".join(f"\nThe {name} of each line is in field(lines, {n})." for n, name in told)
     return "\n\n".join([first.description, *look, *extras(first, "More functions"), asked])
 
 

@@ -149,8 +149,10 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     return "find" if int(best[-1].replace(",", "")) > FEW else "read"
 
 
-def named_fields(query: str, look: str) -> list[tuple[int, str]]:
-    """The fields of records whose names are in the question, with their numbers from 1; of texts, none.
+def named_fields(query: str, look: str, *, free: bool = False) -> list[tuple[int, str]]:
+    """The fields of records whose names are in the question, with their numbers from 1.
+
+    ``free``: those of free text as well.
 
     >>> named_fields("Which ids have the complaints?", "fields: 1 id, 2 text")
     [(1, 'id')]
@@ -160,7 +162,7 @@ def named_fields(query: str, look: str) -> list[tuple[int, str]]:
     words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
     fields = [re.sub(r"^\d+ ", "", name) for name in names[1].split(", ")]
     named = [(n, name) for n, name in enumerate(fields, 1) if name.casefold().rstrip("s") in words]
-    return [(n, name) for n, name in named if not _FREE.fullmatch(name)]
+    return [(n, name) for n, name in named if free or not _FREE.fullmatch(name)]
 
 
 def _by_field(query: str, look: str) -> bool:

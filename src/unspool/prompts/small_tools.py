@@ -35,8 +35,33 @@ MOST_READ = 4_000  # characters that ``read`` shows
 lines: list[str] = []  # set in the REPL
 
 
+class Hits(list[str]):
+    """Lines in their order; ``&`` and ``|`` are meant as of sets: those that are in both, or in any.
+
+    >>> Hits(["a", "b"]) & ["b", "c"], ["b", "a"] | Hits(["c", "a"])
+    (['b'], ['b', 'a', 'c'])
+    """
+
+    def __and__(self, other: Iterable[str]) -> Hits:
+        both = set(other)
+        return Hits(line for line in self if line in both)
+
+    def __or__(self, other: Iterable[str]) -> Hits:
+        return Hits(dict.fromkeys([*self, *other]))
+
+    def __rand__(self, other: Iterable[str]) -> Hits:
+        return Hits(other) & self
+
+    def __ror__(self, other: Iterable[str]) -> Hits:
+        return Hits(other) | self
+
+
 def find(*texts: str, among: Iterable[str] | None = None) -> list[str]:
     """The lines that contain all the texts, in any case; where there are none, those with most words."""
+    return Hits(_found(texts, among))
+
+
+def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     pool = lines if among is None and isinstance(lines, Sequence) else list(lines if among is None else among)
     wanted = [str(text).casefold() for text in texts]
     hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
