@@ -334,7 +334,7 @@ def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:
         if "Start" in question:
             return (
                 "```python\nfirst = ask('Which IP address came first?')\nask('How often did this IP address come?')\n"
-                "ask('How many came from it in all?')\nsubmit(ask(f'And when did {first} go?'))\n```"
+                "ask('How many of this log came from it in all?')\nsubmit(ask(f'And when did {first} go?'))\n```"
             )
         return "```python\nprint(1)\nsubmit('10.0.0.1')\n```"
 
@@ -343,7 +343,7 @@ def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:
     assert asked[1:] == [
         "Which IP address came first?",
         "How often did this IP address 10.0.0.1 come?",
-        "How many came from it 10.0.0.1?",
+        "How many of this log came from it 10.0.0.1?",
         "And when did 10.0.0.1 go?",
     ]
 
