@@ -18,6 +18,7 @@ written, the index lives in memory.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -27,12 +28,13 @@ from pathlib import Path
 from . import events as ev
 from .errors import JournalError
 from .event_lines import decode
-from .journal import EVENTS_FILE, Journal, whole_lines
+from .journal import EVENTS_FILE, VALUES, Journal, whole_lines
 from .types import known_sum, was_refused
 
 INDEX_FILE = "index.sqlite"
 INTERRUPTED, RUNNING, BROKEN = "interrupted", "running", "unreadable"
 _SHOWN = 200  # characters of a question that are kept
+_PUT_AWAY = "…"  # what stands here for a long text
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,11 @@ class RunIndex:
         begun, last = False, 0.0  # without its first event nothing can be made of a run
         try:
             for line in whole_lines(path / EVENTS_FILE):
-                event = decode(line, lambda key: "…".encode())  # the long texts are not needed here
-                begun = begun or isinstance(event, ev.RunStarted)
+                event = decode(line, lambda key: _PUT_AWAY.encode())  # the long texts are not needed here
+                if isinstance(event, ev.RunStarted):
+                    begun = True
+                    if event.query == _PUT_AWAY:
+                        event = replace(event, query=_question(path, line))
                 if event is not None:
                     row, last = _fold(row, event, calls), event.time
         except (JournalError, ValueError, TypeError, KeyError, AttributeError):
@@ -161,6 +166,14 @@ def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
             )
         case _:
             return row
+
+
+def _question(path: Path, line: bytes) -> str:
+    """How a question begins that was put away for its length."""
+    key = str(json.loads(line)["query"]["$"])
+    with contextlib.suppress(OSError), open(path / VALUES / Path(key).name, "rb") as file:
+        return file.read(20 * _SHOWN).decode("utf-8", "ignore")
+    return _PUT_AWAY
 
 
 def _stamp(path: Path) -> str:

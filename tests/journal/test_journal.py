@@ -428,3 +428,10 @@ def test_runs_that_begin_in_the_same_second_are_in_the_order_in_which_they_began
     ]
     assert Journal(tmp_path).runs() == begun
     assert [row.id for row in RunIndex(Journal(tmp_path)).rows()] == begun
+
+
+def test_a_long_question_is_in_the_index_by_its_beginning(tmp_path: Path) -> None:
+    model = ScriptedModel([py("print(1)\nsubmit(1)")])
+    RLM(model, runs=tmp_path).run("Wer ist das?  Ä" * 1000, "some text")
+    (row,) = RunIndex(Journal(tmp_path)).rows()
+    assert row.query == (" ".join(("Wer ist das?  Ä" * 1000).split()))[:200]

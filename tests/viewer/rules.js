@@ -1,4 +1,4 @@
-// Rules that axe has as serious or critical, beyond what audit.js checks. Gives a list of "rule: where".
+// Rules that axe has as serious or critical, and two of our own, beyond what audit.js checks. Gives a list of "rule: where".
 () => {
   const wrong = [];
   const told = (each) => `<${each.tagName.toLowerCase()} class="${each.getAttribute("class") ?? ""}"> ${each.textContent.trim().slice(0, 40)}`;
@@ -119,6 +119,19 @@
   for (const each of all.filter((one) => one.matches("input:not([type=hidden]), select, textarea"))) {
     const name = each.getAttribute("aria-label") || each.getAttribute("aria-labelledby") || each.labels?.length;
     if (!name && (each.title || each.getAttribute("aria-describedby"))) found("label-title-only", each);
+  }
+
+  // cut-text (a rule of our own): what is cut off for want of room can be read in a tooltip
+  for (const each of all.filter((one) => getComputedStyle(one).textOverflow === "ellipsis" && one.scrollWidth > one.clientWidth + 1)) {
+    if (!each.closest("[title]") && each.textContent.trim()) found("cut-text", each);
+  }
+
+  // cut-alike (likewise): names that were shortened can still be told apart
+  const names = new Map();
+  for (const each of all.filter((one) => one.title && one.textContent.includes("…"))) {
+    const key = `${each.className} ${each.textContent}`;
+    if (names.has(key) && names.get(key) !== each.title) found("cut-alike", each);
+    names.set(key, each.title);
   }
 
   // svg-img-alt, image-alt

@@ -233,6 +233,18 @@ CONTROLS = {  # rule: what breaks it, and what is like it and sound
             "<label for=f>a</label><input id=f class=far>",
         ),
     ],
+    "cut-text": [
+        (
+            "<p style='width: 40px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis'>words and words</p>",
+            "<p title='words and words' style='width: 40px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis'>words and words</p>",
+        ),
+    ],
+    "cut-alike": [
+        (
+            "<p title='a long name 1'>a long…</p><p title='a long name 2'>a long…</p>",
+            "<p title='a long name 1'>a…1</p><p title='a long name 2'>a…2</p>",
+        ),
+    ],
     "label-title-only": [("<input class=far title=name>", "<input class=far title=name aria-label=name>")],
     "list": [("<ul><div>a</div></ul>", "<ul><li>a</li></ul>")],
     "listitem": [("<div><li>a</li></div>", "<ol><li>a</li></ol>")],

@@ -197,7 +197,7 @@ def test_what_a_limit_refused_is_no_sub_call(tmp_path: Path) -> None:
     run = engine.run("How many?", "a text")
     seen = Seen.of(run.id, list(Journal(tmp_path).read(run.id)))
     told = run_told(seen, Texts(seen))
-    assert (told["sub_calls"], told["failed_calls"], len(told["refused"])) == (2, 0, 3)  # type: ignore[arg-type]
+    assert (told["sub_calls"], told["failed_calls"], told["refused"][0]["count"]) == (2, 0, 3)  # type: ignore[arg-type]
     (turn,) = told["nodes"][0]["turns"]  # type: ignore[index]
     assert (turn["calls"], turn["failed"], turn["refused"]) == (2, 0, 3)
     beside = beside_told(seen, seen)

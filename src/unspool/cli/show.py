@@ -59,7 +59,7 @@ def show(
         if code:
             _code(part, paper)
         elif calls:
-            _calls(part, paper)
+            _calls(part, paper, going)
         elif part.turn is not None:
             _turn(part, paper, going)
         else:
@@ -128,13 +128,13 @@ def _code(part: _Part, paper: Paper) -> None:
         paper.write(code_block(text, indent=""), whole=True)
 
 
-def _calls(part: _Part, paper: Paper) -> None:
+def _calls(part: _Part, paper: Paper, going: bool) -> None:
     from .paint import DIM
     from .paint import part as told
     from .turns import calls
 
     made = list(part.calls())
-    paper.write(calls(made) if made else [(told("no sub-calls", DIM),)])
+    paper.write(calls(made, going=going) if made else [(told("no sub-calls", DIM),)])
 
 
 def _turn(part: _Part, paper: Paper, going: bool) -> None:
@@ -201,7 +201,8 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     nodes = [node for each in builder.roots() for node in each.walk()]
     usage, cost = (ended.usage, ended.cost) if ended else total(builder.roots())
     sub_calls = ended.sub_calls if ended else sum(not call.refused for node in nodes for call in node.calls())
-    turns = max((turn.number for turn in root.turns), default=0) if root else 0
+    so_far = max((turn.number for turn in root.turns), default=0) if root else 0
+    turns = ended.turns if ended else so_far
     children = sum(node.parent is not None for node in nodes)
     amounts = [count(turns, "turn"), count(sub_calls, "sub-call")]
     amounts += [f"{children:,} {'child' if children == 1 else 'children'}"] if children else []

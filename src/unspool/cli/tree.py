@@ -9,7 +9,7 @@ its row, so that it is what a narrow terminal cuts off. Amounts that are not kno
 >>> turn = Turn(1, text="", cells=(cell,), started=5.0, ended=6.5)
 >>> for row in tree(Node("0", None, 0, "?", "", turns=(turn,), started=5.0)):
 ...     print(painted(row, colour=False))
-0  going on  $0
+0  not ended  $0
 └─ turn 1  1.5 s  1 line of code
 """
 
@@ -33,7 +33,8 @@ _QUESTION = 200  # characters of a child's question
 
 
 def tree(node: Node, *, prefix: str = "", mark: str = "", now: float | None = None) -> Iterator[Row]:
-    """The rows of a node and of all below it. ``now`` is the clock of a node that goes on."""
+    """The rows of a node and of all below it. ``now`` is the clock of a node that goes on; None: nobody
+    goes on with what has not ended."""
     yield (Part(prefix + mark, DIM), *_node(node, now))
     if mark:
         prefix += "   " if mark.startswith("└") else "│  "
@@ -85,7 +86,7 @@ def short_tokens(usage: Usage) -> str:
 def _node(node: Node, now: float | None) -> Iterator[Part]:
     usage, cost = node.spent()
     yield part(node.id, BOLD)
-    yield part(f"  {node.status or 'going on'}", status_style(node.status))
+    yield part(f"  {node.status or ('not ended' if now is None else 'going on')}", status_style(node.status))
     figures = (took(node.started, node.ended, now, without=node.paused), money(cost), short_tokens(usage))
     yield part("".join(f"  {figure}" for figure in figures if figure))
     if node.parent is not None:

@@ -48,7 +48,7 @@ def turn_rows(node: Node, turn: Turn, *, now: float | None = None, short: bool =
     if turn.finish not in (None, "stop", "tool"):
         yield (part(f"the reply ended for another reason: {turn.finish}", RED),)
     for cell in turn.cells:
-        yield from _cell(cell, short=short)
+        yield from _cell(cell, short=short, going=now is not None)
     for hint in turn.hints:
         yield from _titled("told the model", _shown(hint, short=short))
     numbers = {cell.number for cell in turn.cells}
@@ -83,7 +83,7 @@ def _cut(line: str) -> str:
     return f"{line[:_LONG]} … {len(line) - _LONG:,} characters left out here; all of it: | less"
 
 
-def _cell(cell: CellRun, *, short: bool) -> Iterator[Row]:
+def _cell(cell: CellRun, *, short: bool, going: bool) -> Iterator[Row]:
     yield from _titled(f"code of cell {cell.number}", code_block(cell.code))
     how = [duration(cell.seconds)] if cell.seconds is not None else []
     how += [cell.outcome or "not ended", calls_told([cell])]
@@ -96,10 +96,12 @@ def _cell(cell: CellRun, *, short: bool) -> Iterator[Row]:
     for note in cell.notes:
         yield from block(f"note: {note}", DIM)
     if cell.sub_calls:
-        yield from _titled(f"sub-calls of cell {cell.number}", calls(cell.sub_calls))
+        yield from _titled(
+            f"sub-calls of cell {cell.number}", calls(cell.sub_calls, going=going and cell.outcome is None)
+        )
 
 
-def calls(made: Iterable[SubCall]) -> Iterator[Row]:
+def calls(made: Iterable[SubCall], *, going: bool = False) -> Iterator[Row]:
     """Sub-calls: where each was made, what it took, how its prompt and its reply begin."""
     for call in made:
         place = f"node {call.node}, turn {call.turn}, cell {call.cell}"
@@ -122,4 +124,4 @@ def calls(made: Iterable[SubCall]) -> Iterator[Row]:
             end = part(f"  ({call.finish})", RED) if cut else part("", PLAIN)
             yield (part("   ← ", DIM), part(one_line(call.reply, _HEAD)), end)
         else:
-            yield (part("   no reply yet", CYAN),)
+            yield (part("   no reply yet", CYAN) if going else part("   no reply", DIM),)

@@ -229,7 +229,7 @@ def _call(request: Request, seen: Seen, texts: Texts) -> Json:
     number = _numbered(request, "call")
     if number not in seen.calls:
         raise Refusal(404, f"the run has no sub-call {number}")
-    return call_told(texts, seen.calls[number])
+    return call_told(seen, texts, seen.calls[number])
 
 
 def _numbered(request: Request, what: str) -> int:

@@ -32,6 +32,7 @@ from ..journal import Journal
 from ..past import PastRun
 from ..trace import TraceBuilder
 from ..types import Branch, Node, SubCall, Turn
+from .alike import Alike
 from .tally import Tally
 
 _KEPT = 4  # runs that are held in memory
@@ -70,7 +71,8 @@ class Seen:
         self._builder = TraceBuilder()
         self._tally: Tally | None = Tally()
         self._tree: _Tree | None = None
-        self._last: dict[int, int] = {}  # by call: its last event, in the order of these
+        self.alike = Alike()
+        self._last: dict[int, int] = {}  # by call: after which event it is told otherwise
 
     @classmethod
     def of(cls, run: str, events: Iterable[ev.Event]) -> Seen:
@@ -93,8 +95,10 @@ class Seen:
         if self._tally is not None and not self._tally.add(event):
             self._tally = None
         if isinstance(event, ev.CallStarted | ev.CallEnded):
-            self._last.pop(event.call, None)
-            self._last[event.call] = event.seq
+            others = self.alike.add(event) if isinstance(event, ev.CallStarted) else ()
+            for call in (*others, event.call):
+                self._last.pop(call, None)
+                self._last[call] = event.seq
         self.dropped += isinstance(event, ev.Diverged)
 
     # The run as a whole
@@ -159,8 +163,8 @@ class Seen:
         return self._tally
 
     def changed_since(self, seq: int) -> Sequence[tuple[int, int]]:
-        """The calls that count and that something happened to after an event: the number of their last event,
-        and their own, in order."""
+        """The calls that count and are told otherwise since an event: the number of the last event that did
+        so, and their own, in order."""
         found: list[tuple[int, int]] = []
         for call, last in reversed(self._last.items()):
             if last <= seq:

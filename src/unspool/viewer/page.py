@@ -1,8 +1,9 @@
 """A run as one page that needs nothing else: the viewer, with all that it would ask for inside.
 
 Contract: pure. The page's policy allows its own script and style, named by their hashes, and nothing else: no
-request, no other script. What a run says stands in an element that no browser runs, as JSON in which every
-text only shows (:func:`.told.as_body`) and no ``<`` is left, so that it cannot end the element.
+request, no other script. What a run says stands in elements that no browser runs, as JSON in which every
+text only shows (:func:`.told.as_body`) and no ``<`` is left, so that it cannot end its element. The first
+says in which of the others an answer is: so the page reads what it shows, and not all that there is.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 from urllib.parse import quote
 
 from ..cli.plain import as_text
@@ -22,12 +23,16 @@ from .readers import map_told
 from .texts import Texts
 from .told import as_body, call_told, calls_told, node_told, run_told, turn_told
 
+GROUP = 250_000  # characters of answers that are read at once
+
 
 def page(seen: Seen, *, redacted: bool) -> str:
     """The whole page."""
-    answers = dict(_answers(seen))
-    data = (
-        as_body({"run": seen.run, "redacted": redacted, "answers": answers}).decode().replace("<", "\\u003c")
+    places, groups = _grouped(_answers(seen))
+    head = as_body({"run": seen.run, "redacted": redacted, "places": places}).decode()
+    data = "".join(
+        f'<script type="application/json" id="data{name}">{_shown(text)}</script>\n'
+        for name, text in (("", head), *((f"-{place}", group) for place, group in enumerate(groups)))
     )
     style, code = assets()["viewer.css"].text, script().text
     title = one_line(seen.started.query, 100) if seen.started else seen.run
@@ -38,23 +43,47 @@ def page(seen: Seen, *, redacted: bool) -> str:
         '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">\n'
         f'<title>{_e(title)}</title><link rel="icon" href="data:,">\n<style>{style}</style></head><body>\n'
         f"<noscript>{_plain(seen)}</noscript>\n"
-        f'<script type="application/json" id="data">{data}</script>\n'
+        f"{data}"
         f"<script>{code}</script>\n</body></html>\n"
     )
+
+
+def _grouped(answers: Iterable[tuple[str, object]]) -> tuple[Mapping[str, int], Sequence[str]]:
+    """The answers as JSON objects of about that size, and in which of them each is."""
+    places: dict[str, int] = {}
+    groups: list[list[str]] = []
+    room = 0
+    for question, answer in answers:
+        told = f"{as_body(question).decode()}:{as_body(answer).decode()}"
+        if not groups or len(told) > room:
+            groups.append([])
+            room = GROUP
+        room -= len(told)
+        groups[-1].append(told)
+        places[question] = len(groups) - 1
+    return places, [f"{{{','.join(group)}}}" for group in groups]
+
+
+def _shown(data: str) -> str:
+    return data.replace("<", "\\u003c")
 
 
 def _answers(seen: Seen) -> Iterator[tuple[str, object]]:
     """Each question that the page may ask of a run, and the answer to it."""
     texts, run = Texts(seen, first=None), f"runs/{quote(seen.run, safe='')}"
     yield run, run_told(seen, texts)
-    yield f"{run}/calls?since=0", calls_told(seen, 0, most=sys.maxsize)
+    since, more = 0, True
+    while more:
+        told = calls_told(seen, since)
+        yield f"{run}/calls?since={since}", told
+        since, more = cast("int", told["seq"]), told["more"] is True
     yield f"{run}/map", map_told(seen)
     for node in seen.nodes.values():
         yield f"{run}/nodes/{quote(node.id, safe='')}", node_told(seen, texts, node)
         for turn in node.turns:
             yield f"{run}/turns/{quote(node.id, safe='')}/{turn.number}", turn_told(seen, texts, node, turn)
     for call in seen.calls.values():
-        yield f"{run}/calls/{call.id}", call_told(texts, call)
+        yield f"{run}/calls/{call.id}", call_told(seen, texts, call)
 
 
 def _policy(style: str, script: str) -> str:

@@ -14,11 +14,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import cast
 
 from ..past import PastCell
 from ..safe_text import one_line, safe
-from ..types import Branch, CellRun, LedgerLine, Node, SubCall, Turn, Usage, known_sum
+from ..types import DRIVEN, Branch, CellRun, LedgerLine, Node, SubCall, Turn, Usage, known_sum
 from ..words import words
 from .followed import Seen
 from .tally import Counts, spent_by
@@ -26,7 +27,8 @@ from .texts import Texts
 
 Json = Mapping[str, object]
 HEAD = 120  # characters of a text in a list
-PAGE = 5_000  # calls told at once
+PAGE = 2_000  # calls told at once: a page makes of so many what it shows in a few milliseconds
+REFUSED = 100  # refusals that are told
 CALL_COLUMNS = (
     "id", "node", "turn", "cell", "batch", "index", "state", "model", "started", "ended", "seconds",
     "read", "written", "cost", "retries", "prompt", "reply",
@@ -73,15 +75,20 @@ def figures_told(seen: Seen) -> Json:
         "seconds": ended.seconds if ended else None,
         "usage": usage_told(usage),
         "cost": cost,
-        "turns": max((turn.number for turn in seen.root.turns), default=0) if seen.root else 0,
+        "turns": ended.turns if ended else _last_turn(seen.root),
         "sub_calls": calls.calls,
         "failed_calls": calls.failed,
     }
 
 
+def _last_turn(root: Node | None) -> int:
+    return max((turn.number for turn in root.turns), default=0) if root else 0
+
+
 def run_told(seen: Seen, texts: Texts) -> Json:
     """The run as a whole, and its nodes with their turns in short."""
     started, ended = seen.started, seen.ended
+    refused = list(_refusals(seen))
     told: dict[str, object] = {
         **figures_told(seen),
         "seq": seen.seq,
@@ -89,7 +96,9 @@ def run_told(seen: Seen, texts: Texts) -> Json:
         "ledger": [_line(line) for line in (ended.ledger if ended else seen.tally.ledger())],
         "nodes": [_node(seen, node) for node in seen.nodes.values()],
         "branches": [_branch(branch, texts) for branch in seen.branches],
-        "refused": list(_refusals(seen)),
+        "refused": refused[:REFUSED],
+        "refused_more": max(0, len(refused) - REFUSED),
+        "go_on": _to_go_on(seen),
     }
     if started is not None:
         told |= {
@@ -110,6 +119,16 @@ def run_told(seen: Seen, texts: Texts) -> Json:
             "reused_cost": ended.reused_cost,
         }
     return told
+
+
+def _to_go_on(seen: Seen) -> str:
+    """What a person types to go on with a run that nobody goes on with and that has no answer."""
+    from ..cli.runs import to_go_on
+
+    if seen.started is None or seen.going or seen.started.model.startswith(DRIVEN):
+        return ""
+    answered = seen.ended is not None and seen.ended.status == "answered"
+    return "" if answered else to_go_on(seen.run, None, seen.ended, seen.started)
 
 
 def _spent_so_far(seen: Seen) -> tuple[Usage, float | None]:
@@ -155,16 +174,21 @@ def _branch(branch: Branch, texts: Texts) -> Json:
 
 
 def _refusals(seen: Seen) -> Iterator[Json]:
-    """What was not let through, and why: answers, and calls that no limit had room for."""
+    """What was not let through, and why: answers, and calls that no limit had room for, alike ones as one."""
     for node, past in seen.past.nodes.items():
         for cell in past.cells.values():
             for refused in cell.refused:
                 yield {"what": "answer", "node": node, "turn": refused.turn, "why": refused.reason}
-    for number in sorted(seen.tally.blocked):
-        call = seen.calls[number]
-        assert call.error is not None  # it failed for a limit
-        place = {"node": call.node, "turn": call.turn, "call": call.id}
-        yield {"what": "sub-call", **place, "why": call.error.message}
+    blocked = [seen.calls[number] for number in sorted(seen.tally.blocked)]
+    for (node, turn, why), alike in groupby(blocked, key=_blocked):
+        first, *more = alike
+        calls = {"call": first.id, "count": 1 + len(more)}
+        yield {"what": "sub-call", "node": node, "turn": turn, **calls, "why": why}
+
+
+def _blocked(call: SubCall) -> tuple[str, int, str]:
+    """What is alike of calls that are told together."""
+    return call.node, call.turn, call.error.message if call.error is not None else ""
 
 
 def _node(seen: Seen, node: Node) -> Json:
@@ -297,29 +321,32 @@ def calls_told(seen: Seen, since: int, most: int = PAGE) -> Json:
     """The sub-calls that something happened to after an event, as rows; where there are more, the next ask
     begins at ``seq``."""
     after = seen.changed_since(since)
+    while 0 < most < len(after) and after[most][0] == after[most - 1][0]:
+        most += 1  # what one event has changed is told at once
     told = after[:most]
     return {
         "seq": told[-1][0] if len(told) < len(after) else max(seen.seq, since),
         "more": len(told) < len(after),
         "dropped": seen.dropped,
         "columns": CALL_COLUMNS,
-        "rows": [_row(seen.calls[call]) for _, call in told],
+        "rows": [_row(seen, seen.calls[call]) for _, call in told],
     }
 
 
 def state_of(call: SubCall) -> str:
     if call.error is not None:
-        return f"failed: {call.error.kind}"
+        return "refused" if call.refused else f"failed: {call.error.kind}"
     return "going on" if call.ended is None else "cached" if call.cached else "ok"
 
 
-def _row(call: SubCall) -> Sequence[object]:
+def _row(seen: Seen, call: SubCall) -> Sequence[object]:
     usage = call.usage
+    asked = seen.alike.shown(call.node, call.cell, call.batch, call.prompt)
     said = call.error.message if call.error is not None else call.reply or ""
     return (
         call.id, call.node, call.turn, call.cell, call.batch, call.index, state_of(call), call.model,
         *map(_tenths, (call.started, call.ended, call.seconds)), usage.input_tokens, usage.output_tokens,
-        call.cost if usage.calls else None, call.retries, one_line(call.prompt, HEAD), one_line(said, HEAD),
+        call.cost if usage.calls else None, call.retries, one_line(asked, HEAD), one_line(said, HEAD),
     )  # fmt: skip
 
 
@@ -328,10 +355,10 @@ def _tenths(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 4)
 
 
-def call_told(texts: Texts, call: SubCall) -> Json:
+def call_told(seen: Seen, texts: Texts, call: SubCall) -> Json:
     """One in full."""
     return {
-        **dict(zip(CALL_COLUMNS, _row(call), strict=True)),
+        **dict(zip(CALL_COLUMNS, _row(seen, call), strict=True)),
         "prompt": texts.of(f"call/{call.id}/prompt"),
         "reply": texts.of(f"call/{call.id}/reply") if call.reply is not None else None,
         "error": asdict(call.error) if call.error is not None else None,  # it is falsy

@@ -4,6 +4,7 @@ import { el, fill } from "./el.js";
 import { count, duration, grouped, money, now, tokens, turnName } from "./format.js";
 import { highlighted } from "./highlight.js";
 import { mark } from "./marks.js";
+import { inPieces } from "./pieces.js";
 import { toCall, toRun, toTurn } from "./route.js";
 import { ask, path, trouble } from "./source.js";
 
@@ -14,7 +15,10 @@ export function besidePage(one, two) {
   const body = el("div", null, el("p", { class: "dim" }, "…"));
   const box = el("main", { class: "page", id: "detail" }, el("h1", { tabindex: "-1" }, "Two runs side by side"), body);
   ask(`beside/${path(one, two)}`).then(
-    (told) => fill(body, ...kids(told)),
+    (told) => {
+      fill(body, ...kids(told));
+      inPieces(body, told.turns.map((/** @type {Told} */ turn) => () => turnBox(told, turn)));
+    },
     (error) => fill(body, trouble(error)),
   );
   return { box, close: () => {} };
@@ -27,7 +31,6 @@ function kids(told) {
     parting(told),
     answers(told),
     el("h2", null, "Turn by turn"),
-    ...told.turns.map((/** @type {Told} */ turn) => turnBox(told, turn)),
   ];
 }
 
@@ -45,7 +48,7 @@ function figures(told) {
   return el(
     "div",
     { class: "part" },
-    el("p", null, told.same, "."),
+    el("p", null, `${told.same[0].toUpperCase()}${told.same.slice(1)}.`),
     el("div", { class: "scrolls", tabindex: "0", role: "group", "aria-label": "Figures of both runs" }, el(
       "table",
       { class: "beside" },

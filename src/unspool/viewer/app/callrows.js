@@ -11,6 +11,8 @@ import { trouble } from "./source.js";
 /** @typedef {import("./run.js").Run} Run */
 /** @typedef {import("./run.js").Told} Told */
 
+const WORDS = /^(failed|refused|no reply)/; // states of calls without a reply: each is told in its place
+
 /**
  * @param {Run} run
  * @param {string} label
@@ -36,60 +38,26 @@ export function callRows(run, label, look = {}) {
           { type: "button", "aria-expanded": String(open), on: press },
           el("span", { class: "id" }, String(call.id)),
           dot(call.state),
-          look.places ? el("span", { class: "place" }, `${call.node} · turn ${call.turn}`) : null,
-          el("span", { class: "prompt", title: call.prompt }, shown(call)),
+          look.places ? el("span", { class: "place", title: `turn ${call.turn} of node ${call.node}` }, `${call.node} · turn ${call.turn}`) : null,
+          el("span", { class: "prompt", title: call.prompt }, call.prompt),
           el(
             "span",
-            { class: call.state.startsWith("failed") ? "reply bad" : "reply" },
-            call.state.startsWith("failed") ? call.state : call.reply,
+            { class: call.state.startsWith("failed") ? "reply bad" : "reply", title: call.reply },
+            WORDS.test(call.state) ? call.state : call.reply,
           ),
           el(
             "span",
             { class: "number tokens" },
             call.read === null && call.written === null ? "" : short((call.read ?? 0) + (call.written ?? 0)),
           ),
-          el("span", { class: "number cost" }, call.cost === null ? "" : money(call.cost)),
+          el("span", { class: "number cost" }, call.state === "cached" ? "cached" : call.cost === null ? "" : money(call.cost)),
           el("span", { class: "number time" }, duration(call.seconds || (call.ended ?? call.started) - call.started)),
         ),
       );
     },
     open: (call) => callDetail(run, call.id, true),
   });
-  /** @type {Map<string, number>} how long the prompts of a cell are the same */
-  let same = new Map();
-  const cellOf = (/** @type {Told} */ call) => `${call.node} ${call.cell}`;
-  const shown = (/** @type {Told} */ call) => {
-    const from = same.get(cellOf(call)) ?? 0;
-    return from < LEAST_SAME ? call.prompt : `… ${call.prompt.slice(from)}`;
-  };
-  return {
-    box: list.box,
-    /** @param {Told[]} calls */
-    set(calls) {
-      same = beginnings(calls, cellOf);
-      list.set(calls);
-    },
-  };
-}
-
-const LEAST_SAME = 16; // characters that prompts have to share for the rows to leave them out
-
-/** How many characters the prompts of each cell begin with alike. @param {Told[]} calls @param {(call: Told) => string} cellOf */
-function beginnings(calls, cellOf) {
-  /** @type {Map<string, { prompt: string, same: number, many: boolean }>} */
-  const found = new Map();
-  for (const call of calls) {
-    const first = found.get(cellOf(call));
-    if (!first) {
-      found.set(cellOf(call), { prompt: call.prompt, same: call.prompt.length, many: false });
-      continue;
-    }
-    let at = 0;
-    while (at < first.same && call.prompt[at] === first.prompt[at]) at++;
-    first.same = at;
-    first.many = true;
-  }
-  return new Map([...found].map(([cell, each]) => [cell, each.many && each.same < each.prompt.length ? each.same : 0]));
+  return list;
 }
 
 /** One sub-call in full. @param {Run} run @param {number} id @param {boolean} linked */
@@ -109,6 +77,7 @@ export function callDetail(run, id, linked) {
 
 /** @param {Run} run @param {Told} call @param {boolean} linked */
 function detail(run, call, linked) {
+  const state = run.calls.get(call.id)?.state ?? call.state; // where none will come, the server does not say so
   const item = call.batch === null ? "" : `item ${call.index} of batch ${call.batch}`;
   const facts = [
     call.model,
@@ -124,7 +93,7 @@ function detail(run, call, linked) {
     el(
       "p",
       { class: "facts" },
-      mark(call.state),
+      mark(state),
       facts.map((fact) => el("span", null, fact)),
       el("a", { href: toTurn(run.id, call.node, call.turn) }, `node ${call.node}, turn ${call.turn}`),
       linked ? el("a", { href: toCall(run.id, call.id) }, "link") : null,
@@ -134,11 +103,11 @@ function detail(run, call, linked) {
     call.images.length ? el("p", { class: "dim" }, `with images: ${call.images.join(", ")}`) : null,
     call.error
       ? [
-        el("h4", { class: "bad" }, `Failed: ${call.error.kind}`),
+        el("h4", { class: "bad" }, state === "refused" ? "Refused, and not sent" : `Failed: ${call.error.kind}`),
         el("pre", { class: "text error", tabindex: "0" }, call.error.message),
       ]
       : call.reply
         ? [el("h4", null, "Reply"), longText(run.id, call.reply, { kind: "reply", label: `Reply to sub-call ${call.id}` })]
-        : el("p", { class: "dim", "data-waiting": true }, "no reply yet"),
+        : el("p", { class: "dim", "data-waiting": true }, state === "going on" ? "no reply yet" : "no reply"),
   ].flat();
 }

@@ -13,9 +13,10 @@ import { trouble } from "./source.js";
 const STATES = {
   all: () => true,
   failed: (call) => call.state.startsWith("failed"),
+  "refused for a limit": (call) => call.state === "refused",
   "from the cache": (call) => call.state === "cached",
   "sent again": (call) => call.retries > 0,
-  "without a reply yet": (call) => call.state === "going on",
+  "without a reply": (call) => call.state === "going on" || call.state === "no reply",
 };
 
 /** @type {Record<string, (a: Told, b: Told) => number>} */
@@ -67,7 +68,11 @@ export function callsPage(run) {
     el("div", { class: "tools" }, search, state, order, told),
     list.box,
   );
+  let shown = "";
   const show = () => {
+    const sign = JSON.stringify([run.version, run.whole, search.value, state.value, order.value]);
+    if (sign === shown) return;
+    shown = sign;
     const wanted = search.value.trim().toLowerCase();
     const has = (/** @type {Told} */ call) => `${call.id} ${call.prompt} ${call.reply} ${call.model}`.toLowerCase().includes(wanted);
     const found = [...run.calls.values()].filter((call) => STATES[state.value](call) && (!wanted || has(call)));

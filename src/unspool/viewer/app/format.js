@@ -34,6 +34,15 @@ export function short(number) {
   return number < 1e6 ? `${(number / 1e3).toFixed(1)}k` : `${(number / 1e6).toFixed(1)}M`;
 }
 
+/** The name of a file in so many characters: without its folders, then without its middle. @param {string} name @param {number} most */
+export function shortName(name, most) {
+  if (name.length <= most) return name;
+  const base = name.slice(name.lastIndexOf("/") + 1) || name;
+  if (base.length + 2 <= most) return `…/${base}`;
+  const end = Math.min(7, Math.floor(most / 3));
+  return base.length <= most ? base : `${base.slice(0, most - end - 1)}…${base.slice(-end)}`;
+}
+
 /** @param {{ calls: number, read: number | null, written: number | null, unmeasured: number }} usage */
 export function tokens(usage) {
   if (!usage.calls) return "";

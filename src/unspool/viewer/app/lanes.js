@@ -27,7 +27,7 @@ export function lanes(run, until) {
         label: node.parent === null && !node.id.includes("@") ? "root" : node.id,
         depth,
         height: NODE,
-        bars: turnBars(node, until),
+        bars: turnBars(node, node.ended ?? until),
       },
     );
     for (const bars of packed((calls.get(node.id) ?? []).map((call) => callBar(call, until)))) {
@@ -52,7 +52,7 @@ function turnBars(node, until) {
           kind: "model",
           from: turn.started,
           to,
-          state: turn.replied ? "ok" : "going on",
+          state: turn.replied ? "ok" : turn.over ? "no reply" : "going on",
           name: `model, turn ${turn.number} of node ${node.id}`,
           place,
         },
@@ -64,7 +64,7 @@ function turnBars(node, until) {
           kind: "cell",
           from,
           to: to ?? until,
-          state: outcome ?? "going on",
+          state: outcome ?? (turn.over ? "no reply" : "going on"),
           name: `cell ${number}, turn ${turn.number} of node ${node.id}`,
           place,
         },

@@ -119,6 +119,7 @@ function runRow(run, chosen, choose) {
     },
   );
   /** @type {HTMLInputElement} */ (check).checked = chosen.includes(run.id);
+  const begun = moment(run.started).slice(0, 16);
   const until = run.state === "running" ? now() : run.ended;
   const amounts = [
     count(run.turns, "turn"),
@@ -131,12 +132,12 @@ function runRow(run, chosen, choose) {
     el(
       "a",
       { href: toRun(run.id) },
-      el("span", { class: "question" }, run.query || run.id),
+      el("span", { class: "question", title: run.query || run.id }, run.query || run.id),
       el(
         "span",
-        { class: "about" },
+        { class: "about", title: [run.state, begun, run.model, amounts].join(" · ") },
         mark(run.state),
-        el("span", null, moment(run.started).slice(0, 16)),
+        el("span", null, begun),
         el("span", { class: "model" }, run.model),
         el("span", { class: "amounts" }, amounts),
       ),

@@ -1,7 +1,7 @@
 // The map of the input: which ranges models were shown, how often and where, and which were never read.
 
 import { el, fill } from "./el.js";
-import { count, grouped, percent } from "./format.js";
+import { count, grouped, percent, shortName } from "./format.js";
 import { quotes } from "./overview.js";
 import { swap, toCall, toNode, toRange, toTurn } from "./route.js";
 import { rows } from "./rows.js";
@@ -158,6 +158,10 @@ function rangeList(parts, stretches, unit, go) {
   let marked = "";
   const keyOf = (/** @type {Stretch} */ each) => `${each.part}-${each.start}`;
   const names = new Map(parts.map((part) => [part.number, part.name ?? (parts.length > 1 ? String(part.number) : "")]));
+  const nameOf = (/** @type {number} */ part) => {
+    const name = names.get(part);
+    return name ? el("span", { class: "name", title: name }, shortName(name, 28)) : null;
+  };
   const list = rows({
     height: 28,
     label: "Ranges of the input",
@@ -174,9 +178,9 @@ function rangeList(parts, stretches, unit, go) {
             "aria-current": keyOf(each) === marked ? "true" : null,
             on: { click: () => go(each.part, each.start, each.end) },
           },
-          names.get(each.part) ? el("span", { class: "name" }, names.get(each.part)) : null,
+          nameOf(each.part),
           el("span", { class: "number" }, `${grouped(each.start)}–${grouped(each.end)}`),
-          el("span", { class: "what" }, readTold(each)),
+          el("span", { class: "what", title: readTold(each) }, readTold(each)),
         ),
       ),
   });

@@ -16,6 +16,8 @@ const SIGNS = {
   restarted: ["↶", "warn"],
   cancelled: ["⊘", "bad"],
   failed: ["✕", "bad"],
+  refused: ["⊘", "warn"],
+  "no reply": ["‖", "warn"],
   error: ["✕", "bad"],
   unreadable: ["!", "bad"],
   "not all went well": ["!", "warn"],

@@ -103,7 +103,7 @@ function childList(run, children) {
         { class: "child-row" },
         dot(child.status),
         el("a", { href: toNode(run.id, child.id) }, child.id),
-        el("span", { class: "what" }, child.query),
+        el("span", { class: "what", title: child.query }, child.query),
         el("span", { class: "number cost" }, money(child.cost)),
       ),
   });
@@ -117,7 +117,7 @@ export function turnTold(turn) {
     (/** @type {any[]} */ cell) => (cell[4] === "AnswerRefused" ? "answer refused" : cell[4]),
   ).filter(Boolean);
   const told = [
-    !turn.replied ? "no reply yet" : turn.cells.length ? `${count(turn.lines, "line")} of code` : "nothing to run",
+    !turn.replied ? `no reply${turn.over ? "" : " yet"}` : turn.cells.length ? `${count(turn.lines, "line")} of code` : "nothing to run",
     turn.calls ? count(turn.calls, "sub-call") : "",
     turn.failed ? `${turn.failed} failed` : "",
     turn.refused ? `${turn.refused} refused for a limit` : "",

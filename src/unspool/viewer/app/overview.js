@@ -1,9 +1,10 @@
 // A run at a glance: the answer, what was read, what was spent and what is left, what was refused.
 
 import { el, fill, keyed } from "./el.js";
-import { grouped, moment, money, percent, turnName } from "./format.js";
+import { count, grouped, moment, money, percent, turnName } from "./format.js";
 import { longText } from "./longtext.js";
 import { mark } from "./marks.js";
+import { firstOf } from "./pieces.js";
 import { toCall, toNode, toRange, toRun, toTurn } from "./route.js";
 import { trouble } from "./source.js";
 import { spent, table } from "./spent.js";
@@ -26,7 +27,7 @@ export function overview(run) {
 /** @param {Run} run @param {Told} told */
 function sections(run, told) {
   return [
-    { key: "answer", sign: [told.answer, told.status, told.reason, told.draft], make: () => answer(run, told) },
+    { key: "answer", sign: [told.answer, told.status, told.reason, told.draft, told.go_on], make: () => answer(run, told) },
     told.notes?.length && {
       key: "notes",
       sign: told.notes,
@@ -53,10 +54,12 @@ function sections(run, told) {
 /** @param {Run} run @param {Told} told */
 function answer(run, told) {
   const text = told.answer ? longText(run.id, told.answer, { kind: "final", label: "The answer of the run" }) : null;
-  const why = told.status === "answered" || !told.reason ? null : el(
-    "p",
-    { class: "why" },
-    `${told.status}: ${told.reason}`,
+  const reason = told.status === "interrupted" ? "the process that made it is gone" : told.reason;
+  const why = told.status === "answered" || !reason ? null : el(
+    "div",
+    null,
+    el("p", { class: "why" }, `${told.status}: ${reason}`),
+    told.go_on ? el("p", { class: "dim" }, told.go_on) : null,
   );
   if (!text) {
     const still = told.status === "running" ? "The run is going on; there is no answer yet." : "There is no answer.";
@@ -103,17 +106,15 @@ function branches(run, told) {
 
 /** @param {Run} run @param {Told} told */
 function refused(run, told) {
-  const shown = told.refused.slice(0, 100);
   const item = (/** @type {Told} */ each) =>
     el(
       "li",
       null,
       each.call === undefined
         ? el("a", { href: toTurn(run.id, each.node, each.turn) }, `an answer, ${turnName(each.turn)} of node ${each.node}`)
-        : el("a", { href: toCall(run.id, each.call) }, `sub-call ${each.call}`),
+        : el("a", { href: toCall(run.id, each.call) }, refusedCalls(each)),
       el("span", null, each.why),
     );
-  const more = told.refused.length - shown.length;
   return el(
     "div",
     { class: "part refused" },
@@ -121,10 +122,15 @@ function refused(run, told) {
     el(
       "ul",
       { class: "steps" },
-      shown.map(item),
-      more ? el("li", { class: "dim" }, `and ${grouped(more)} more`) : null,
+      told.refused.map(item),
+      told.refused_more ? el("li", { class: "dim" }, `and ${grouped(told.refused_more)} more`) : null,
     ),
   );
+}
+
+/** @param {Told} each */
+function refusedCalls({ call, count }) {
+  return count === 1 ? `sub-call ${call}` : `${grouped(count)} sub-calls, from ${call} on`;
 }
 
 /** @param {Run} run */
@@ -184,8 +190,8 @@ export function quotes(run, citations) {
     const sure = !each.found ? "" : each.verified ? "checked against the input" : "not checked";
     return el("li", null, el("q", null, each.quote.slice(0, 400)), goes, el("span", { class: "dim" }, sure));
   };
-  const told = citations.map((each) => ({ ...each, href: citationPlace(run, each) }));
-  return el("div", null, el("h4", null, "Quotes"), el("ul", { class: "steps" }, told.map(item)));
+  const quote = (/** @type {Told} */ each) => item({ ...each, href: citationPlace(run, each) });
+  return el("div", null, el("h4", null, count(citations.length, "quote")), firstOf(citations, quote));
 }
 
 /** @param {Run} run @param {Told} each */

@@ -12,7 +12,9 @@ export function openRun(id) {
   /** @type {Set<{ heard: () => void, element: Element | null }>} */
   const listeners = new Set();
   /** @type {Map<number, Told>} */
-  let calls = new Map();
+  const calls = new Map();
+  /** @type {Set<number>} those that have no reply yet */
+  const waiting = new Set();
   let since = 0;
   let dropped = 0;
   let busy = false;
@@ -37,9 +39,9 @@ export function openRun(id) {
     },
     connected: true,
     whole: false, // all sub-calls so far are here
-    get calls() {
-      return calls;
-    },
+    calls,
+    /** Another one once something of a sub-call is: who has made something long of them need not do so again. */
+    version: 0,
     /** Is called after each change, for as long as the element is in the page. @param {() => void} heard @param {Element | null} element */
     watch(heard, element = null) {
       listeners.add({ heard, element });
@@ -69,19 +71,12 @@ export function openRun(id) {
     }
     busy = true;
     try {
-      const [told, first] = [ask(`runs/${path(id)}`), ask(`runs/${path(id)}/calls?since=${since}`)];
+      const [told, first] = [ask(`runs/${path(id)}`), ask(callsAfter(since))];
       first.catch(() => {}); // told below, if the first question has an answer
-      take(await told);
-      tell();
-      for (let next = first, more = true; more && !closed; ) {
-        const page = await next;
-        more = page.more;
-        takeCalls(page);
-        run.whole = !more;
-        tell();
-        if (more) next = ask(`runs/${path(id)}/calls?since=${since}`);
-      }
+      const failed = run.error !== null;
       run.error = null;
+      if (take(await told) || failed) tell();
+      await takeAll(first);
     } catch (error) {
       run.error = error;
       tell();
@@ -95,33 +90,84 @@ export function openRun(id) {
     }, PAUSE);
   }
 
-  /** @param {Told} told */
+  const callsAfter = (/** @type {number} */ seq) => `runs/${path(id)}/calls?since=${seq}`;
+
+  /** Whether it says something new. @param {Told} told */
   function take(told) {
+    const before = run.told;
+    if (before && before.seq === told.seq && before.status === told.status) return false;
     run.told = told;
     run.nodes = new Map(told.nodes.map((/** @type {Told} */ node) => [node.id, node]));
     run.below = new Map();
-    for (const node of told.nodes) gathered(run.below, node.parent ?? "", node);
+    for (const node of told.nodes) {
+      gathered(run.below, node.parent ?? "", node);
+      if (!told.going) node.status ??= "interrupted";
+      for (const turn of node.turns) turn.over = node.status !== null; // what it waits for will not come
+    }
+    settle();
+    return true;
+  }
+
+  /** Sub-calls of cells that are over, or of a run that nobody goes on with, get no reply any more. */
+  function settle() {
+    for (const id of waiting) {
+      const call = calls.get(id);
+      const turn = run.nodes.get(call?.node)?.turns.find((/** @type {Told} */ each) => each.number === call?.turn);
+      const cell = turn?.cells.find((/** @type {any[]} */ each) => each[0] === call?.cell);
+      const ended = cell?.[2] ?? (run.told?.going ? null : run.told?.last);
+      if (!call || !ended) continue;
+      waiting.delete(id);
+      calls.set(id, { ...call, state: "no reply", ended: Math.max(call.started, ended) });
+      run.version++;
+    }
+  }
+
+  /**
+   * All that there is by now, page by page, the next one asked for before this one is looked at. What is made of
+   * them is made anew when there are twice as many, and at the end: not for each page.
+   * @param {Promise<Told>} first
+   */
+  async function takeAll(first) {
+    /** @type {Promise<Told> | null} */
+    let next = first;
+    for (let shown = calls.size, news = !run.whole; next && !closed; ) {
+      /** @type {Told} */
+      const page = await next;
+      next = page.more ? ask(callsAfter(page.seq)) : null;
+      next?.catch(() => {}); // told when it is waited for
+      if (page.dropped !== dropped && since) {
+        dropped = page.dropped; // some of those that are here do not count any more
+        calls.clear();
+        waiting.clear();
+        run.version++;
+        run.whole = false;
+        since = 0;
+        again = true;
+        return;
+      }
+      put(page);
+      news ||= page.rows.length > 0;
+      run.whole = !page.more;
+      if (!news || (page.more && calls.size < 2 * shown)) continue;
+      shown = calls.size;
+      tell();
+    }
   }
 
   /** @param {Told} page */
-  function takeCalls(page) {
-    if (page.dropped !== dropped && since) {
-      dropped = page.dropped; // some of those that are here do not count any more
-      calls = new Map();
-      since = 0;
-      again = true;
-      return;
-    }
+  function put(page) {
     dropped = page.dropped;
-    const next = new Map(calls);
+    since = page.seq;
+    if (page.rows.length) run.version++;
     for (const row of page.rows) {
       /** @type {Told} */
       const call = {};
       page.columns.forEach((/** @type {string} */ name, /** @type {number} */ at) => (call[name] = row[at]));
-      next.set(call.id, call);
+      calls.set(call.id, call);
+      if (call.state === "going on") waiting.add(call.id);
+      else waiting.delete(call.id);
     }
-    calls = next;
-    since = page.seq;
+    settle();
   }
 
   function tell() {

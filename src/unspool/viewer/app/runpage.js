@@ -21,7 +21,7 @@ import { turnBox } from "./turn.js";
 export function runPage(id) {
   const run = openRun(id);
   const tree = treeBox(run);
-  const head = el("header", { class: "run-head" });
+  const head = el("header", { class: "run-head" }, el("h1", null, id), el("p", { class: "dim" }, "reading its journal…"));
   const tabs = el("nav", { class: "tabs", "aria-label": "Parts of the run" });
   const said = el("p", { class: "unseen", role: "status" });
   const detail = el("main", { id: "detail", tabindex: "-1" });

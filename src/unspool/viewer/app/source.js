@@ -7,6 +7,20 @@ const inside = document.getElementById("data");
 /** @type {Record<string, any> | null} */
 const carried = inside ? JSON.parse(inside.textContent ?? "{}") : null;
 
+/** @type {Map<number, Record<string, any>>} groups of answers that were read, the last ones */
+const groups = new Map();
+const GROUPS = 12; // that are kept
+
+/** An answer that the page carries. @param {string} question @returns {any} */
+function held(question) {
+  const at = Object.hasOwn(carried?.places, question) ? carried?.places[question] : -1;
+  const group = groups.get(at) ?? JSON.parse(document.getElementById(`data-${at}`)?.textContent ?? "{}");
+  groups.delete(at);
+  groups.set(at, group);
+  if (groups.size > GROUPS) groups.delete(groups.keys().next().value ?? -1);
+  return group[question];
+}
+
 /** Whether this page is a file that needs nothing else. */
 export const isExport = carried !== null;
 
@@ -37,7 +51,7 @@ export function path(...parts) {
  */
 export async function ask(question) {
   if (carried) {
-    const known = carried.answers[question];
+    const known = held(question);
     if (known === undefined) throw new Error("this page does not hold that; open the run with unspool view");
     return known;
   }

@@ -64,7 +64,7 @@ export function spent(told) {
     told.ledger.length ? table(
       ["role", "model", "calls", "tokens", "cost", ...(known ? ["from the cache"] : [])],
       told.ledger.map(row),
-    ) : el("p", { class: "dim" }, "Nothing has been paid for yet."),
+    ) : el("p", { class: "dim" }, told.going ? "Nothing has been paid for yet." : "Nothing was paid for."),
     limits.length ? el("dl", { class: "limits" }, limits) : null,
   );
 }

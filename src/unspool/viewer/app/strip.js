@@ -1,7 +1,8 @@
 // The parts of the input as strips: three lines each, of what was printed, given to sub-calls, read by children.
 
+import { firstThat } from "./bars.js";
 import { el } from "./el.js";
-import { grouped, percent } from "./format.js";
+import { grouped, percent, shortName } from "./format.js";
 import { rows } from "./rows.js";
 import { isUnread } from "./stretches.js";
 
@@ -40,7 +41,7 @@ export function strip(parts, stretches, go) {
   const list = rows({
     height: HEIGHT + 5,
     label: "The input, from its beginning to its end",
-    class: "strips",
+    class: parts.length > 1 ? "strips named" : "strips",
     key: (/** @type {Line} */ line) => line.key,
     row: (line) => {
       const canvas = /** @type {HTMLCanvasElement} */ (
@@ -57,11 +58,7 @@ export function strip(parts, stretches, go) {
       return el(
         "div",
         { class: "strip" },
-        el(
-          "span",
-          { class: "label" },
-          parts.length > 1 ? line.part.name ?? String(line.part.number) : grouped(line.from),
-        ),
+        parts.length > 1 ? partLabel(line.part) : el("span", { class: "label" }, grouped(line.from)),
         canvas,
       );
     },
@@ -88,6 +85,12 @@ export function strip(parts, stretches, go) {
       if (line) list.show(line.key);
     },
   };
+}
+
+/** @param {Part} part */
+function partLabel({ name, number }) {
+  const most = matchMedia("(max-width: 899px)").matches ? 12 : 24;
+  return el("span", { class: "label", title: name }, shortName(name ?? String(number), most));
 }
 
 /** A row in words. @param {{ from: number, to: number }} line @param {Stretch[]} stretches */
@@ -118,7 +121,7 @@ function draw(canvas, line, stretches, marked) {
   const x = (/** @type {number} */ at) => ((at - line.from) / Math.max(1, line.to - line.from)) * wide;
   pen.fillStyle = soft;
   pen.fillRect(0, 0, wide, HEIGHT);
-  for (let each = firstFrom(stretches, line.from); each < stretches.length && stretches[each].start < line.to; each++) {
+  for (let each = firstThat(stretches.length, (at) => stretches[at].end > line.from); each < stretches.length && stretches[each].start < line.to; each++) {
     const stretch = stretches[each];
     const [left, right] = [x(Math.max(stretch.start, line.from)), x(Math.min(stretch.end, line.to))];
     const size = Math.max(1, right - left);
@@ -141,15 +144,4 @@ function draw(canvas, line, stretches, marked) {
     const [left, right] = [x(Math.max(marked.start, line.from)), x(Math.min(marked.end, line.to))];
     pen.strokeRect(left + 0.75, 0.75, Math.max(3, right - left - 1.5), HEIGHT - 1.5);
   }
-}
-
-/** @param {Stretch[]} stretches @param {number} at */
-function firstFrom(stretches, at) {
-  let [low, high] = [0, stretches.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (stretches[middle].end <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

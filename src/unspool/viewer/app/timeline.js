@@ -1,8 +1,9 @@
 // What went on when: turns, cells and sub-calls as bars over time. Drawn on a canvas, of which a list is beside:
 // the bars can be gone through with the arrow keys, and each says what it is in words.
 
+import { drawLane, firstThat } from "./bars.js";
 import { el, fill } from "./el.js";
-import { duration, now } from "./format.js";
+import { count, duration, now } from "./format.js";
 import { colours, legend } from "./ink.js";
 import { lanes } from "./lanes.js";
 import { toCall, toRun, toTurn } from "./route.js";
@@ -78,7 +79,11 @@ export function timelinePage(run) {
   };
   const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width;
 
+  let shown = "";
   function show() {
+    const sign = JSON.stringify([run.version, run.told?.seq, run.told?.going && now()]);
+    if (sign === shown) return;
+    shown = sign;
     const until = run.told?.going ? now() : run.told?.last ?? 1;
     lines = lanes(run, until);
     const all = lines.flatMap((lane) => lane.bars);
@@ -88,6 +93,7 @@ export function timelinePage(run) {
     if (chosen) chosen = order.find((bar) => bar.name === chosen?.name) ?? null;
     let top = AXIS;
     tops = lines.map((lane) => (top += lane.height) - lane.height);
+    canvas.setAttribute("aria-label", `Turns, cells and ${count(run.calls.size, "sub-call")} over time`);
     space.style.height = `${top + 12}px`;
     soon();
   }
@@ -119,9 +125,9 @@ export function timelinePage(run) {
     pen.rect(gutter, 0, wide, high);
     pen.clip();
     ticks(pen, look, left);
+    const first = from + ((-left - 2) / width) * (to - from); // the time at the left edge
     for (let at = firstLane(above); at < lines.length && tops[at] - above < high; at++) {
-      const y = tops[at] - above;
-      for (const bar of lines[at].bars) bar_(pen, look, bar, left, y, lines[at].height);
+      drawLane(pen, look, lines[at], { first, place: (time) => left + x(time), wide, y: tops[at] - above, chosen });
     }
     pen.restore();
     labels(pen, look, above);
@@ -130,40 +136,7 @@ export function timelinePage(run) {
     axis(pen, look, left);
   }
 
-  const firstLane = (/** @type {number} */ above) => {
-    let [low, high] = [0, lines.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (tops[middle] + lines[middle].height < above) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  };
-
-  /** @param {CanvasRenderingContext2D} pen @param {any} look @param {Bar} bar @param {number} left @param {number} y @param {number} height */
-  function bar_(pen, look, bar, left, y, height) {
-    const start = left + x(bar.from);
-    const size = Math.max(2, x(bar.to) - x(bar.from) - (bar.kind === "call" ? 0.5 : 1));
-    if (start + size < 0 || start > wide) return;
-    const inset = bar.kind === "call" ? 1 : 3;
-    const failed = bar.state.startsWith("failed") || bar.state === "error";
-    const colour = failed ? look.bad : bar.state === "going on" ? look.live : look[bar.kind];
-    pen.fillStyle = pen.strokeStyle = colour;
-    const tall = height - 2 * inset;
-    if (bar.state === "cached") {
-      pen.lineWidth = 1;
-      pen.strokeRect(start + 0.5, y + inset + 0.5, Math.max(1, size - 1), tall - 1);
-    } else pen.fillRect(start, y + inset, size, tall);
-    if (failed && size > 3) {
-      pen.fillStyle = look.paper; // a notch: not by colour alone
-      pen.fillRect(start + size / 2 - 0.75, y + inset, 1.5, tall);
-    }
-    if (bar.name === chosen?.name) {
-      pen.strokeStyle = look.ink;
-      pen.lineWidth = 2;
-      pen.strokeRect(start - 1, y + inset - 1, size + 2, tall + 2);
-    }
-  }
+  const firstLane = (/** @type {number} */ above) => firstThat(lines.length, (at) => tops[at] + lines[at].height >= above);
 
   /** @param {CanvasRenderingContext2D} pen @param {any} look @param {number} above */
   function labels(pen, look, above) {

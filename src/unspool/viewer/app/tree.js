@@ -87,7 +87,7 @@ export function treeBox(run) {
         on: { click: () => go(leaf) },
       },
       twisty,
-      ...(turn ? turnKids(turn) : nodeKids(node)),
+      ...(turn ? turnKids(node, turn) : nodeKids(node)),
     );
     twisty.style.marginLeft = `${leaf.depth * 14}px`;
     return row;
@@ -100,23 +100,24 @@ export function treeBox(run) {
     return [
       dot(node.status),
       el("span", { class: "name node" }, `${node.parent === null && !node.id.includes("@") ? "root" : node.id}`),
-      el("span", { class: "what" }, node.parent === null ? "" : node.query),
+      el("span", { class: "what", title: node.parent === null ? null : node.query }, node.parent === null ? "" : node.query),
       el("span", { class: "number tokens" }, node.usage.calls && used ? short(used) : "", unseen(" tokens")),
       el("span", { class: "number cost" }, node.cost === null ? "$?" : money(node.cost)),
       el("span", { class: "number time" }, took(node.started, until === null ? null : until - node.paused)),
     ];
   }
 
-  /** @param {Told} turn */
-  function turnKids(turn) {
+  /** @param {Told} node @param {Told} turn */
+  function turnKids(node, turn) {
     const errors = turn.cells.map((/** @type {any[]} */ cell) => cell[4]).filter(Boolean);
+    const stopped = node.status === "failed" ? "failed" : "interrupted";
     const going = turn.ended === null || turn.cells.some((/** @type {any[]} */ cell) => cell[3] === null);
     const bad = errors.some((/** @type {string} */ error) => error !== "AnswerRefused") ? "error" : "";
     const state = going ? null : bad || (turn.failed || turn.refused || errors.length ? "not all went well" : "");
     return [
-      state === "" ? el("span", { class: "dot" }) : dot(state === null && !run.told?.going ? "interrupted" : state),
+      state === "" ? el("span", { class: "dot" }) : dot(state === null && turn.over ? stopped : state),
       el("span", { class: "name" }, turnName(turn.number)),
-      el("span", { class: "what" }, turnTold(turn)),
+      el("span", { class: "what", title: turnTold(turn) }, turnTold(turn)),
       el(
         "span",
         { class: "number time" },
@@ -177,7 +178,13 @@ export function treeBox(run) {
     }
   };
   show();
-  run.watch(show, list.box);
+  /** @type {Told | null} */
+  let shown = null;
+  run.watch(() => {
+    if (shown === run.told && !run.told?.going) return; // the news are of sub-calls
+    shown = run.told;
+    show();
+  }, list.box);
   return {
     box: list.box,
     /** Marks the leaf of a place, and brings it in sight. @param {import("./route.js").Place} place */

@@ -26,7 +26,7 @@ export function turnBox(run, node, number) {
     shown = sign;
     try {
       const turn = await run.ask(`turns/${encodeURIComponent(node)}/${number}`);
-      keyed(body, sections(run, turn, number ? Boolean(short?.replied) : true));
+      keyed(body, sections(run, turn, number && !short?.replied ? notReplied(run, node, short) : ""));
     } catch (error) {
       fill(body, trouble(error));
     }
@@ -41,8 +41,14 @@ function part(title, ...kids) {
   return el("div", { class: "part" }, el("h3", null, title), kids);
 }
 
-/** @param {Run} run @param {Told} turn @param {boolean} replied @returns {(Section | null)[]} */
-function sections(run, turn, replied) {
+/** @param {Run} run @param {string} node @param {Told | undefined} short */
+function notReplied(run, node, short) {
+  const reason = run.nodes.get(node)?.reason;
+  return short?.over ? `The model did not reply${reason ? `: ${reason}` : "."}` : "The model has not replied yet.";
+}
+
+/** @param {Run} run @param {Told} turn @param {string} waits what is told of a turn without a reply @returns {(Section | null)[]} */
+function sections(run, turn, waits) {
   const facts = [
     turn.model,
     tokens(turn.usage),
@@ -57,7 +63,7 @@ function sections(run, turn, replied) {
     part(title, longText(run.id, text, { kind, label: title }));
   return [
     { key: "facts", sign: facts, make: () => el("p", { class: "facts" }, facts.map((fact) => el("span", null, fact))) },
-    replied ? null : { key: "waiting", make: () => el("p", { class: "dim" }, "The model has not replied yet.") },
+    waits ? { key: "waiting", sign: waits, make: () => el("p", { class: "dim" }, waits) } : null,
     turn.thinking && {
       key: "thinking",
       sign: turn.thinking,
@@ -193,17 +199,21 @@ function cellCalls(run, node, cell) {
   const title = el("h3", null);
   const list = callRows(run, `Sub-calls of cell ${cell}`);
   const box = el("div", { class: "part" }, title, list.box);
+  let shown = -1;
   const show = () => {
+    if (shown === run.version) return;
+    shown = run.version;
     const calls = callsOf(run, node, cell);
     const number = (/** @type {(call: Told) => boolean} */ which) => calls.filter(which).length;
     const told = [
       [number((call) => call.state.startsWith("failed")), "failed"],
+      [number((call) => call.state === "refused"), "refused for a limit"],
       [number((call) => call.state === "cached"), "from the cache"],
-      [number((call) => call.state === "going on"), "without a reply yet"],
+      [number((call) => call.state === "going on" || call.state === "no reply"), "without a reply"],
     ].filter(([many]) => many);
     fill(
       title,
-      count(calls.length, "sub-call"),
+      count(calls.filter((call) => call.state !== "refused").length, "sub-call"),
       el("small", null, told.map(([many, what]) => `${many} ${what}`).join(", ")),
     );
     list.set(calls);
@@ -248,7 +258,7 @@ function childBox(run, id) {
       dot(node.status),
       el("b", null, `Child ${id}`),
       " ",
-      el("q", null, node.query),
+      el("q", { title: node.query }, node.query),
       el("small", null, money(node.cost)),
     );
     if (box.open) open();
