@@ -129,7 +129,7 @@ def test_prompts_that_begin_alike_show_in_what_they_differ(view: View, tmp_path:
 def test_files_with_long_names_are_told_apart(view: View, tmp_path: Path) -> None:
     names = [f"a folder with a long name/note {n} of a meeting that was long.txt" for n in range(4)]
     run = RLM(ScriptedModel([stories.py("print(len(context))\nsubmit(4)")]), runs=tmp_path).run(
-        "How many?", {name: "text " * 50 for name in names}
+        "How many?", dict.fromkeys(names, "text " * 50)
     )
     page = view(f"/run/{run.id}/map").page
     page.locator(".strip .label").nth(3).wait_for()
