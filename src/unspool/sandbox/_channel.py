@@ -64,7 +64,7 @@ class FrameChannel:
                 return
             if not view:
                 return
-            self._loop.add_writer(self._sock, self._write)
+            self._loop.add_writer(self._sock.fileno(), self._write)
         self._out.append((view, fds))
         self._waiting += len(view)
         self._update()
@@ -86,7 +86,8 @@ class FrameChannel:
         if self.open:
             self.open = False
             self._update()
-            self._loop.remove_writer(self._sock)
+            if self._out:
+                self._loop.remove_writer(self._sock.fileno())
             for _, fds in self._out:
                 _close(fds)
             self._out.clear()
@@ -95,9 +96,9 @@ class FrameChannel:
     def _update(self) -> None:
         wanted = self.open and not self._held and self._waiting < _MUCH
         if wanted and not self._reading:
-            self._loop.add_reader(self._sock, self._read)
+            self._loop.add_reader(self._sock.fileno(), self._read)
         elif self._reading and not wanted:
-            self._loop.remove_reader(self._sock)
+            self._loop.remove_reader(self._sock.fileno())
         self._reading = wanted
 
     def _write(self) -> None:
@@ -115,7 +116,7 @@ class FrameChannel:
             self._lose(f"the worker is gone ({error.strerror})")
             return
         if not self._out:
-            self._loop.remove_writer(self._sock)
+            self._loop.remove_writer(self._sock.fileno())
         self._update()
 
     def _read(self) -> None:
@@ -158,7 +159,7 @@ class PacketChannel:
         self._loop = asyncio.get_running_loop()
         self._on_packet = on_packet
         self.open = True
-        self._loop.add_reader(sock, self.read)
+        self._loop.add_reader(sock.fileno(), self.read)
 
     def send(self, data: bytes, fds: Sequence[int] = ()) -> None:
         if self.open:
@@ -191,5 +192,5 @@ class PacketChannel:
     def close(self) -> None:
         if self.open:
             self.open = False
-            self._loop.remove_reader(self._sock)
+            self._loop.remove_reader(self._sock.fileno())
             self._sock.close()

@@ -22,6 +22,8 @@ import shutil
 import signal
 import socket
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypedDict
@@ -63,8 +65,9 @@ statistics string struct sys tempfile textwrap threading time timeit token token
 typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
 numpy pandas pyarrow
 """
-SPARES = 3  # nodes that wait for a request
-QUIET = 10  # milliseconds without a request, after which another one is made
+SPARES, MOST_SPARES = 3, 8  # nodes that wait for a request; the most, where so many were once asked for at once
+QUIET, CALM = 10, 150  # milliseconds without a request, after which one is made; one beyond the usual
+PRACTICE = 12  # rehearsals: code that has run eight times is laid out anew, which is not to happen in each fork
 SCRATCH = 256 << 20  # bytes
 MAX_PROCESSES = 32  # of one node; what is more than a handful is a mistake that multiplies
 
@@ -115,6 +118,21 @@ def warm_up(more: list[str]) -> list[str]:
     return done
 
 
+def practise() -> None:
+    """Goes through the motions of a REPL, so that each fork finds codecs loaded, caches filled and code laid
+    out. Every page that it need not write to is one that it does not copy."""
+    names = "stdout", "stderr", "stdin", "__stdout__", "__stderr__", "__stdin__"
+    streams = {name: getattr(sys, name) for name in names}
+    main, hook = sys.modules["__main__"], threading.excepthook
+    handler = signal.getsignal(signal.SIGINT)
+    reseed()
+    for _ in range(PRACTICE):
+        worker.rehearse()
+    vars(sys).update(streams)
+    sys.modules["__main__"], threading.excepthook = main, hook
+    signal.signal(signal.SIGINT, handler)
+
+
 def reseed() -> None:
     """Nodes must not draw the same random numbers."""
     import random
@@ -135,6 +153,8 @@ class Zygote:
         self._zero_copy = False
         self._hardened = False
         self._spares: deque[tuple[int, socket.socket]] = deque()  # nodes that wait for a request
+        self._wanted = SPARES
+        self._asked = 0.0  # when a request came last
 
     def serve(self) -> NoReturn:
         setup: Setup = json.loads(self._control.recv(1 << 20) or b"null") or os._exit(0)
@@ -150,13 +170,22 @@ class Zygote:
         poll.register(self._control, select.POLLIN)
         while True:
             # The forks of a node take longer than all the rest: they are made ahead, in a quiet moment.
-            if not poll.poll(QUIET if len(self._spares) < SPARES else None):
+            if not poll.poll(self._patience()):
                 self._make_spare()
                 continue
             data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
             if not data:
                 self._end()
             self._open(data, fds)
+
+    def _patience(self) -> float | None:
+        """Milliseconds to wait for a request before another spare is made; None: until one comes.
+
+        What a crowd of children has used up comes back when they have their first turns behind them."""
+        if len(self._spares) >= self._wanted:
+            return None
+        since = 1000 * (time.monotonic() - self._asked)
+        return QUIET if len(self._spares) < SPARES else max(QUIET, CALM - since)
 
     def _prepare(self, setup: Setup) -> dict[str, object]:
         here = os.path.dirname(os.path.abspath(__file__))
@@ -168,13 +197,16 @@ class Zygote:
         self._zero_copy = _texts.self_test()
         warm = warm_up(setup["warm"])
         _forks.unwatch()
+        practise()
         gc.collect()
         gc.freeze()
         return {"tier": tier, "zero_copy": self._zero_copy, "warm": warm}
 
     def _open(self, request: bytes, fds: list[int]) -> None:
-        for _ in range(SPARES + 1):
+        self._asked = time.monotonic()
+        for _ in range(len(self._spares) + 1):
             if not self._spares:
+                self._wanted = min(self._wanted + bool(self._keepers), MOST_SPARES)
                 self._make_spare()
             with contextlib.suppress(IndexError, OSError):  # it may have died in its sleep
                 _, post = self._spares.popleft()
