@@ -23,6 +23,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, cast
@@ -40,6 +41,7 @@ from .zygote import SCRATCH, Request
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
 _LEAST_MEMORY = 64 << 20
+_LOOK_AGAIN = 0.05  # seconds: a crowd of REPLs that open together need not each ask what is free
 _SMALL = 4 << 20  # bytes
 TRIES = 5  # to open a REPL: of the processes that wait ready, all may have been killed
 MAX_CLOSING = 16  # REPLs that close at once before another one is opened
@@ -53,6 +55,7 @@ class Home(ABC):
 
     def __init__(self) -> None:
         self._repls: set[ProcessRepl] = set()
+        self._free, self._looked = 0, -_LOOK_AGAIN  # bytes of memory, and when that was
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
         repl = ProcessRepl(self, spec, on_call)
@@ -76,7 +79,9 @@ class Home(ABC):
     def default_memory(self) -> int:
         """Bytes for a REPL that was not told: half of what is free, shared by those that live. 0 where only
         the other side can know."""
-        return max(_LEAST_MEMORY, free_memory() // 2 // max(1, len(self._repls)))
+        if (now := time.monotonic()) - self._looked >= _LOOK_AGAIN:
+            self._looked, self._free = now, free_memory()
+        return max(_LEAST_MEMORY, self._free // 2 // max(1, len(self._repls)))
 
     def handed_on(self, context: object) -> Handed | None:
         """A context that another REPL of this sandbox has in memory already."""

@@ -22,7 +22,6 @@ import shutil
 import signal
 import socket
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -30,7 +29,7 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 if TYPE_CHECKING or __package__:
     from ..reach.marks import Marks
-    from . import _branching, _forks, _parcel, _texts, keeper, linux, worker
+    from . import _branching, _forks, _parcel, _practice, _texts, keeper, linux, worker
 else:  # executed as a file: its siblings are not a package here
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import _forks
@@ -38,6 +37,7 @@ else:  # executed as a file: its siblings are not a package here
     _forks.watch()
     import _branching
     import _parcel
+    import _practice
     import _texts
     import keeper
     import linux
@@ -65,9 +65,10 @@ statistics string struct sys tempfile textwrap threading time timeit token token
 typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
 numpy pandas pyarrow
 """
-SPARES, MOST_SPARES = 3, 8  # nodes that wait for a request; the most, where so many were once asked for at once
-QUIET, CALM = 10, 150  # milliseconds without a request, after which one is made; one beyond the usual
-PRACTICE = 12  # rehearsals: code that has run eight times is laid out anew, which is not to happen in each fork
+SPARES = 3  # nodes that wait for a request
+MOST_SPARES = 8  # where so many were asked for at once
+QUIET = 10  # milliseconds without a request, after which another one is made
+CALM = 150  # the same for those beyond the usual
 SCRATCH = 256 << 20  # bytes
 MAX_PROCESSES = 32  # of one node; what is more than a handful is a mistake that multiplies
 
@@ -116,21 +117,6 @@ def warm_up(more: list[str]) -> list[str]:
                 __import__(name)
                 done.append(name)
     return done
-
-
-def practise() -> None:
-    """Goes through the motions of a REPL, so that each fork finds codecs loaded, caches filled and code laid
-    out. Every page that it need not write to is one that it does not copy."""
-    names = "stdout", "stderr", "stdin", "__stdout__", "__stderr__", "__stdin__"
-    streams = {name: getattr(sys, name) for name in names}
-    main, hook = sys.modules["__main__"], threading.excepthook
-    handler = signal.getsignal(signal.SIGINT)
-    reseed()
-    for _ in range(PRACTICE):
-        worker.rehearse()
-    vars(sys).update(streams)
-    sys.modules["__main__"], threading.excepthook = main, hook
-    signal.signal(signal.SIGINT, handler)
 
 
 def reseed() -> None:
@@ -197,7 +183,8 @@ class Zygote:
         self._zero_copy = _texts.self_test()
         warm = warm_up(setup["warm"])
         _forks.unwatch()
-        practise()
+        reseed()  # as each node will
+        _practice.practise()
         gc.collect()
         gc.freeze()
         return {"tier": tier, "zero_copy": self._zero_copy, "warm": warm}

@@ -1,0 +1,46 @@
+"""What a zygote does before it forks, so that its forks need not: the motions of a REPL, gone through ahead.
+
+Contract: after :func:`practise` codecs are loaded, caches are filled, and the interpreter has laid out anew
+what runs often; what a REPL puts in its own place (streams, builtins, ``__main__``, the handler of an
+interrupt) is back as it was. A page that a fork need not write to is one that it does not copy: a third of
+those of a worker that waits. No model code runs here. Standard library only; importable as a sibling module
+too.
+
+>>> before = sys.stdout, input
+>>> practise(1)
+>>> (sys.stdout, input) == before
+True
+"""
+
+from __future__ import annotations
+
+import builtins
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or __package__:
+    from . import worker
+else:
+    import worker
+
+REHEARSALS = 12  # code is laid out anew once it has run eight times
+_STREAMS = "stdout", "stderr", "stdin", "__stdout__", "__stderr__", "__stdin__"
+
+
+def practise(rehearsals: int = REHEARSALS) -> None:
+    """See the module docstring."""
+    streams = {name: getattr(sys, name) for name in _STREAMS}
+    given, main = dict(vars(builtins)), sys.modules["__main__"]
+    hook, handler = threading.excepthook, signal.getsignal(signal.SIGINT)
+    try:
+        for _ in range(rehearsals):
+            worker.rehearse()
+    finally:
+        vars(sys).update(streams)
+        for name in vars(builtins).keys() - given.keys():
+            del vars(builtins)[name]
+        vars(builtins).update(given)
+        sys.modules["__main__"], threading.excepthook = main, hook
+        signal.signal(signal.SIGINT, handler)
