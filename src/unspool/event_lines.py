@@ -163,11 +163,12 @@ _HIGHEST = 1 << 63  # what an index can hold
 
 
 @cache
-def _readers(name: str) -> tuple[tuple[str, Callable[[object, Fetch], object], object], ...]:
-    """For each field: its name, how it is read, and what it is where it is left out."""
+def _readers(name: str) -> tuple[Mapping[str, Callable[[object, Fetch], object]], Mapping[str, object]]:
+    """By field: how it is read, and what it is where it is left out."""
     kind = _CLASSES[name]
     hints = get_type_hints(kind)
-    return tuple((f.name, *_reader(hints[f.name])) for f in fields(kind))
+    told = {f.name: _reader(hints[f.name]) for f in fields(kind)}
+    return {f: read for f, (read, _) in told.items()}, {f: empty for f, (_, empty) in told.items()}
 
 
 def _reader(hint: object) -> tuple[Callable[[object, Fetch], object], object]:
@@ -250,10 +251,11 @@ def _short(value: object) -> str:
 
 
 def _record(kind: type[object], found: Mapping[str, object], fetch: Fetch) -> object:
-    given = {
-        name: read(found[name], fetch) if name in found else empty
-        for name, read, empty in _readers(kind.__name__)
-    }
+    readers, empty = _readers(kind.__name__)
+    given = {**empty}
+    for name, value in found.items():
+        if (read := readers.get(name)) is not None:
+            given[name] = read(value, fetch)
     return kind(**given)
 
 

@@ -80,6 +80,7 @@ export function callsPage(run) {
     const more = run.whole ? "" : ", more are on their way";
     say(told, `${grouped(found.length)} of ${grouped(run.calls.size)}${more}`);
   };
+  run.want();
   show();
   run.watch(show, box);
   return box;
@@ -87,6 +88,7 @@ export function callsPage(run) {
 
 /** One sub-call alone. @param {Run} run @param {number} id */
 export function callPage(run, id) {
+  run.want();
   const way = el("p", { class: "tools" });
   const box = el(
     "section",

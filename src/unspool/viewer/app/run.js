@@ -17,6 +17,7 @@ export function openRun(id) {
   const waiting = new Set();
   let since = 0;
   let dropped = 0;
+  let wanted = false;
   let busy = false;
   let again = false;
   let closed = false;
@@ -40,6 +41,12 @@ export function openRun(id) {
     connected: true,
     whole: false, // all sub-calls so far are here
     calls,
+    /** From now on the sub-calls are asked for, too: not all that is shown of a run needs them. */
+    want() {
+      if (wanted) return;
+      wanted = true;
+      refresh();
+    },
     /** Another one once something of a sub-call is: who has made something long of them need not do so again. */
     version: 0,
     /** Is called after each change, for as long as the element is in the page. @param {() => void} heard @param {Element | null} element */
@@ -71,12 +78,12 @@ export function openRun(id) {
     }
     busy = true;
     try {
-      const [told, first] = [ask(`runs/${path(id)}`), ask(callsAfter(since))];
-      first.catch(() => {}); // told below, if the first question has an answer
+      const [told, first] = [ask(`runs/${path(id)}`), wanted ? ask(callsAfter(since)) : null];
+      first?.catch(() => {}); // told below, if the first question has an answer
       const failed = run.error !== null;
       run.error = null;
       if (take(await told) || failed) tell();
-      await takeAll(first);
+      if (first) await takeAll(first);
     } catch (error) {
       run.error = error;
       tell();
@@ -182,7 +189,7 @@ export function openRun(id) {
     run.connected = up;
     tell();
   });
-  refresh();
+  queueMicrotask(refresh); // by then what is shown has said what it wants
   return run;
 }
 

@@ -17,6 +17,8 @@ import { turnBox } from "./turn.js";
 /** @typedef {import("./route.js").Place} Place */
 /** @typedef {import("./run.js").Run} Run */
 
+const LATER = 500; // ms after which the sub-calls are there for who goes to them next
+
 /** @param {string} id */
 export function runPage(id) {
   const run = openRun(id);
@@ -42,6 +44,7 @@ export function runPage(id) {
   let select = null;
   let follows = false;
   let was = "";
+  let waits = 0;
 
   const pages = {
     run: () => overview(run),
@@ -152,6 +155,7 @@ export function runPage(id) {
     was = sign;
     follow();
     if (run.told) tree.select(place);
+    if (run.told && !waits) waits = setTimeout(run.want, LATER);
   });
   const clock = setInterval(() => run.told?.going && drawHead(), 1000);
   return {
@@ -160,6 +164,7 @@ export function runPage(id) {
     run,
     close() {
       clearInterval(clock);
+      clearTimeout(waits);
       run.close();
     },
   };

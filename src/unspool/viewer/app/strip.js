@@ -74,7 +74,11 @@ export function strip(parts, stretches, go) {
 
   list.set(all);
   list.box.style.height = `${Math.min(all.length, ROWS) * (HEIGHT + 5) + 4}px`;
-  new ResizeObserver(() => list.again()).observe(list.box);
+  let wide = 0;
+  new ResizeObserver(() => {
+    if (wide && wide !== list.box.clientWidth) list.again();
+    wide = list.box.clientWidth;
+  }).observe(list.box);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => list.again());
   return {
     box: list.box,
@@ -96,7 +100,9 @@ function partLabel({ name, number }) {
 /** A row in words. @param {{ from: number, to: number }} line @param {Stretch[]} stretches */
 function said(line, stretches) {
   let read = 0;
-  for (const each of stretches) {
+  for (let at = firstThat(stretches.length, (place) => stretches[place].end > line.from); at < stretches.length; at++) {
+    const each = stretches[at];
+    if (each.start >= line.to) break;
     if (!isUnread(each)) read += Math.max(0, Math.min(each.end, line.to) - Math.max(each.start, line.from));
   }
   return `${grouped(line.from)} to ${grouped(line.to)}: ${percent(read / Math.max(1, line.to - line.from))} was read`;
@@ -121,10 +127,14 @@ function draw(canvas, line, stretches, marked) {
   const x = (/** @type {number} */ at) => ((at - line.from) / Math.max(1, line.to - line.from)) * wide;
   pen.fillStyle = soft;
   pen.fillRect(0, 0, wide, HEIGHT);
+  let [full, look] = [-1, ""];
   for (let each = firstThat(stretches.length, (at) => stretches[at].end > line.from); each < stretches.length && stretches[each].start < line.to; each++) {
     const stretch = stretches[each];
     const [left, right] = [x(Math.max(stretch.start, line.from)), x(Math.min(stretch.end, line.to))];
     const size = Math.max(1, right - left);
+    const alike = `${stretch.prints} ${stretch.calls} ${stretch.children}`;
+    if (right <= full && alike === look) continue; // of thousands that fall on a pixel, one of each kind
+    [full, look] = [left + size, alike];
     if (isUnread(stretch)) {
       pen.fillStyle = unread;
       for (let at = Math.ceil(left / 5) * 5; at < left + size; at += 5) pen.fillRect(at, HEIGHT / 2 - 1, 2, 2);

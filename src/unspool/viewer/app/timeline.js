@@ -260,6 +260,7 @@ export function timelinePage(run) {
   });
   new ResizeObserver(soon).observe(scroller);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
+  run.want();
   show();
   run.watch(show, box);
   return box;

@@ -199,6 +199,7 @@ function cellCalls(run, node, cell) {
   const title = el("h3", null);
   const list = callRows(run, `Sub-calls of cell ${cell}`);
   const box = el("div", { class: "part" }, title, list.box);
+  run.want();
   let shown = -1;
   const show = () => {
     if (shown === run.version) return;
