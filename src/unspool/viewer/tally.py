@@ -52,13 +52,43 @@ class Counts:
         )
 
 
+@dataclass(slots=True)
+class _Sum:
+    """Usage and cost, added up in place: a run has thousands of them, and few sums are asked for."""
+
+    calls: int = 0
+    read: int | None = None
+    written: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+    unmeasured: int = 0
+    cost: float | None = 0.0
+
+    def add(self, usage: Usage, cost: float | None) -> None:
+        self.calls += usage.calls
+        self.unmeasured += usage.calls_unmeasured
+        if usage.input_tokens is not None:
+            self.read = (self.read or 0) + usage.input_tokens
+        if usage.output_tokens is not None:
+            self.written = (self.written or 0) + usage.output_tokens
+        if usage.cached_tokens is not None:
+            self.cached = (self.cached or 0) + usage.cached_tokens
+        if usage.reasoning_tokens is not None:
+            self.reasoning = (self.reasoning or 0) + usage.reasoning_tokens
+        self.cost = known_sum(self.cost, cost)
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.calls, self.read, self.written, self.cached, self.reasoning, self.unmeasured)
+
+
 class Tally:
     """See the module docstring. ``blocked``: the calls that failed for a limit."""
 
     def __init__(self) -> None:
         self.counts: dict[tuple[str, int], Counts] = {}
         self.blocked: set[int] = set()
-        self._lines: dict[str, dict[tuple[Role, str], LedgerLine]] = {}
+        self._lines: dict[str, dict[tuple[Role, str], tuple[_Sum, _Sum]]] = {}  # what was paid, and reused
         self._waiting: dict[int, tuple[int, Role]] = {}  # by call: its turn and role
         self._replied: set[tuple[str, int]] = set()
         self._ended: set[int] = set()
@@ -102,16 +132,17 @@ class Tally:
     def spent(self, node: str) -> tuple[Usage, float | None]:
         """What a node was paid with, its children left out."""
         usage, cost = _NONE, cast("float | None", 0.0)
-        for line in self._lines.get(node, {}).values():
-            if line.usage.calls:
-                usage, cost = usage + line.usage, known_sum(cost, line.cost)
+        for paid, _ in self._lines.get(node, {}).values():
+            if paid.calls:
+                usage, cost = usage + paid.usage, known_sum(cost, paid.cost)
         return usage, cost
 
     def ledger(self) -> Sequence[LedgerLine]:
         """Of the whole run, by role and model."""
         lines: dict[tuple[Role, str], LedgerLine] = {}
         for of_node in self._lines.values():
-            for key, line in of_node.items():
+            for key, (paid, reused) in of_node.items():
+                line = LedgerLine(*key, paid.usage, paid.cost, reused.usage, reused.cost)
                 lines[key] = line if key not in lines else lines[key] + line
         return tuple(lines.values())
 
@@ -141,19 +172,21 @@ class Tally:
         if error is not None and error.kind == "budget":
             self.blocked.add(call)
         model, cost, cached = told
-        if usage.calls and cached:
-            self._line(node, LedgerLine(role, model, _NONE, 0.0, usage, cost))
-        elif usage.calls:
-            self._line(node, LedgerLine(role, model, usage, cost))
+        if usage.calls:
+            self._sums(node, role, model)[bool(cached)].add(usage, cost)
 
     def _pays(self, role: Role, node: str, turn: int, model: str, usage: Usage, cost: float | None) -> None:
         self._replied.add((node, turn))
         if usage.calls:
-            self._line(node, LedgerLine(role, model, usage, cost))
+            self._sums(node, role, model)[0].add(usage, cost)
 
-    def _line(self, node: str, line: LedgerLine) -> None:
-        lines, key = self._lines.setdefault(node, {}), (line.role, line.model)
-        lines[key] = line if key not in lines else lines[key] + line
+    def _sums(self, node: str, role: Role, model: str) -> tuple[_Sum, _Sum]:
+        """What was paid, and what was reused."""
+        lines = self._lines.setdefault(node, {})
+        sums = lines.get((role, model))
+        if sums is None:
+            sums = lines[role, model] = (_Sum(), _Sum())
+        return sums
 
 
 def spent_by(tally: Tally, node: Node) -> tuple[Usage, float | None]:

@@ -18,6 +18,8 @@ export function openRun(id) {
   let since = 0;
   let dropped = 0;
   let wanted = false;
+  /** @type {Promise<void> | null} */
+  let pulling = null;
   let busy = false;
   let again = false;
   let closed = false;
@@ -45,7 +47,8 @@ export function openRun(id) {
     want() {
       if (wanted) return;
       wanted = true;
-      refresh();
+      if (busy) pull();
+      else refresh();
     },
     /** Another one once something of a sub-call is: who has made something long of them need not do so again. */
     version: 0,
@@ -78,12 +81,12 @@ export function openRun(id) {
     }
     busy = true;
     try {
-      const [told, first] = [ask(`runs/${path(id)}`), wanted ? ask(callsAfter(since)) : null];
-      first?.catch(() => {}); // told below, if the first question has an answer
+      const told = ask(`runs/${path(id)}`);
+      if (wanted) pull();
       const failed = run.error !== null;
       run.error = null;
       if (take(await told) || failed) tell();
-      if (first) await takeAll(first);
+      await pulling;
     } catch (error) {
       run.error = error;
       tell();
@@ -95,6 +98,16 @@ export function openRun(id) {
         refresh();
       }
     }, PAUSE);
+  }
+
+  /** Asks for the sub-calls that are new, where that is not being done. */
+  function pull() {
+    pulling ??= takeAll(ask(callsAfter(since)))
+      .catch((error) => {
+        run.error = error;
+        tell();
+      })
+      .finally(() => (pulling = null));
   }
 
   const callsAfter = (/** @type {number} */ seq) => `runs/${path(id)}/calls?since=${seq}`;
@@ -189,7 +202,7 @@ export function openRun(id) {
     run.connected = up;
     tell();
   });
-  queueMicrotask(refresh); // by then what is shown has said what it wants
+  queueMicrotask(() => busy || refresh()); // by then what is shown has said what it wants
   return run;
 }
 

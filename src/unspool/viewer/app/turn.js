@@ -19,7 +19,9 @@ export function turnBox(run, node, number) {
   const body = el("div", { class: "turn-body" });
   const box = el("section", { class: "turn", "aria-label": `${turnName(number)} of node ${node}` }, body);
   let shown = "";
+  run.want();
   const show = async () => {
+    if (!run.told) return;
     const short = run.nodes.get(node)?.turns.find((/** @type {Told} */ turn) => turn.number === number);
     const sign = JSON.stringify(short ?? null);
     if (sign === shown) return;
@@ -199,7 +201,6 @@ function cellCalls(run, node, cell) {
   const title = el("h3", null);
   const list = callRows(run, `Sub-calls of cell ${cell}`);
   const box = el("div", { class: "part" }, title, list.box);
-  run.want();
   let shown = -1;
   const show = () => {
     if (shown === run.version) return;
