@@ -18,6 +18,7 @@ from unspool.errors import ConfigError, SandboxLost, SandboxUnavailable
 from unspool.sandbox import _launch
 from unspool.sandbox.process import MAX_CLOSING, ProcessSandbox
 from unspool.sandbox.protocol import HostReply, ReplSpec
+from unspool.sandbox.zygote import MOST_SPARES, SPARES
 
 from .conftest import Host, Opener, Session
 
@@ -254,6 +255,28 @@ async def test_what_waits_ready_may_be_killed(kind: str) -> None:
                     os.kill(pid, signal.SIGKILL)
             repl = await sandbox.open(ReplSpec("there"), on_call)
             assert (await repl.execute("context", seconds=20)).output == "'there'\n"
+    finally:
+        await sandbox.close()
+
+
+async def test_after_a_crowd_more_wait_ready_and_not_after_one_by_one() -> None:
+    sandbox = ProcessSandbox("none", namespaces=False)
+    try:
+        first = await sandbox.open(ReplSpec("x"), on_call)
+        zygote = _launch.zygote(sandbox.kind).pid
+        assert zygote is not None
+        await first.close()
+
+        def ready() -> int:
+            return len(below(zygote)) // 2  # a keeper and a worker each
+
+        assert await settled(lambda: ready() == SPARES)
+        for _ in range(2 * MOST_SPARES):
+            await (await sandbox.open(ReplSpec("x"), on_call)).close()
+        assert await settled(lambda: ready() == SPARES)
+        repls = await asyncio.gather(*[sandbox.open(ReplSpec("x"), on_call) for _ in range(2 * MOST_SPARES)])
+        await asyncio.gather(*[repl.close() for repl in repls])
+        assert await settled(lambda: ready() == MOST_SPARES)
     finally:
         await sandbox.close()
 

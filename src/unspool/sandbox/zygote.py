@@ -171,7 +171,7 @@ class Zygote:
         if len(self._spares) >= self._wanted:
             return None
         since = 1000 * (time.monotonic() - self._asked)
-        return QUIET if len(self._spares) < SPARES else max(QUIET, CALM - since)
+        return QUIET if len(self._spares) < SPARES else max(0.0, CALM - since)
 
     def _prepare(self, setup: Setup) -> dict[str, object]:
         here = os.path.dirname(os.path.abspath(__file__))
@@ -193,8 +193,9 @@ class Zygote:
         self._asked = time.monotonic()
         for _ in range(len(self._spares) + 1):
             if not self._spares:
-                self._wanted = min(self._wanted + bool(self._keepers), MOST_SPARES)
                 self._make_spare()
+                if select.select([self._control], [], [], 0)[0]:  # others wait by now: it is a crowd
+                    self._wanted = min(self._wanted + 1, MOST_SPARES)
             with contextlib.suppress(IndexError, OSError):  # it may have died in its sleep
                 _, post = self._spares.popleft()
                 with post:
