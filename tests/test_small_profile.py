@@ -249,6 +249,19 @@ def test_a_value_with_signs_in_it_is_found_as_it_is_spelt() -> None:
         assert answer == many
 
 
+def test_a_value_behind_the_name_of_its_field_is_of_that_field_alone() -> None:
+    rows = "gate,note\n" + "".join(f"{n % 40},at {n % 7} the gate was shut\n" for n in range(200))
+    for query in (
+        "How often was gate 7 shut?",
+        "How many rows have gate=7?",
+        "How many are of the gate '7'?",
+    ):
+        answer, _ = run_on(rows, "print(1)\nsubmit(len(A))", query=query)
+        assert answer == 5, query
+    answer, look = run_on(rows, "print(1)\nsubmit(len(A))", query="How often was gate shut at 3?")
+    assert "A: " in look, look
+
+
 def test_what_cannot_be_is_sought_as_it_is_said() -> None:
     lines = ["Found gate 7 of the wall", "Can't find gate 7 of the wall", "Found gate 9 of the wall"]
     assert groups_for("Which gate of the wall can't be found?", lines)[0] == lines[1:2]
@@ -334,7 +347,7 @@ def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:
         if "Start" in question:
             return (
                 "```python\nfirst = ask('Which IP address came first?')\nask('How often did this IP address come?')\n"
-                "ask('How many came from it in all?')\nsubmit(ask(f'And when did {first} go?'))\n```"
+                "ask('How many of this log came from it in all?')\nsubmit(ask(f'And when did {first} go?'))\n```"
             )
         return "```python\nprint(1)\nsubmit('10.0.0.1')\n```"
 
@@ -343,7 +356,7 @@ def test_a_second_step_that_forgot_the_first_answer_is_given_it() -> None:
     assert asked[1:] == [
         "Which IP address came first?",
         "How often did this IP address 10.0.0.1 come?",
-        "How many came from it 10.0.0.1?",
+        "How many of this log came from it 10.0.0.1?",
         "And when did 10.0.0.1 go?",
     ]
 

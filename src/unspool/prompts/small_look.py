@@ -203,13 +203,28 @@ def _meant(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[str
 def _labelled(question: str, data: Sequence[str], few: dict[int, Counter[str]]) -> list[str]:
     """The lines with fields that the question names as they are spelt; else by parts of the first one."""
     text = without_examples(question)
-    named = {
-        number: chosen for number, held in few.items() if (chosen := {v for v in held if _says(text, v)})
-    }
+    says = {number: {value for value in held if _says(text, value)} for number, held in few.items()}
+    named = {number: values for number, values in says.items() if values}
+    if (paired := _paired(text)) and (found := _having(data, paired | named)):
+        return found
     if not named and 1 in few:
         words = {word for word in re.findall(r"[\w:.-]*\w", text) if word.casefold() not in COMMON_WORDS}
         named = {1: {start for start in few[1] if words & set(re.split(r"[:./-]", start))}}
-    return [line for line in data[:MOST_LINES] if named and _has(field_list(line), named)]
+    return _having(data, named) if named else []
+
+
+def _having(data: Sequence[str], named: dict[int, set[str]]) -> list[str]:
+    return [line for line in data[:MOST_LINES] if _has(field_list(line), named)]
+
+
+def _paired(question: str) -> dict[int, set[str]]:
+    """By number of the field: what stands behind its name in the question, as in "of thread 18"."""
+    paired: dict[int, set[str]] = {}
+    for number, name in enumerate(columns, 1):
+        found = re.search(rf"\b{re.escape(name)} ?[=:]? ?[\"'(]?([\w.:/$@-]*\w)", question, re.IGNORECASE)
+        if found and found[1].casefold() not in COMMON_WORDS:
+            paired[number] = {found[1]}
+    return paired
 
 
 def _says(question: str, value: str) -> bool:

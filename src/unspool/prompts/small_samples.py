@@ -61,6 +61,8 @@ RECORDS = f"""{SHOP}
 fields: 1 label, 2 kind, 3 text
 field(lines, 1): food 1,410x, drink 990x
 field(lines, 2): soup 810x, tea 640x, cake 500x, … 12 different
+B: 9 lines
+  9 like: label=food, kind=cake, text=A cake for two, and tea to go with it
 A: 1 line
   1 like: {RECORD}"""
 CODE = f"""{SHOP}

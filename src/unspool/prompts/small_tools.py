@@ -255,9 +255,8 @@ def _without_echo(question: str, answer: str) -> str:
     return answer[echo.end() :] if echo else answer
 
 
-_THIS = re.compile(
-    r"\b(?:this|that|these|those|the same) (?:IP )?\w+|\b(?:it|them)(?=\W*$|\W+in all\b)", re.IGNORECASE
-)
+_THIS = re.compile(r"\b(?:this|that|these|those|the same) (?:IP )?\w+", re.IGNORECASE)
+_IT = re.compile(r"\b(?:it|them)(?=\W*$|\W+in all\b)", re.IGNORECASE)
 _THIS_ALONE = re.compile(r"\b(?:this|that|these|those|it|they|them)\b", re.IGNORECASE)
 _IN_ALL = re.compile(r",? in all(?=\W*$)", re.IGNORECASE)
 _answered: list[object] = []  # what ``ask`` has answered
@@ -272,7 +271,8 @@ def ask(question: str) -> object:
     if not _answered and _THIS_ALONE.search(question):
         question += "".join(f" ({said})" for said in [_said_before(asked_now)] if said)
     elif _answered and str(_answered[-1]) not in question:
-        question = _THIS.sub(lambda found: f"{found[0]} {_answered[-1]}", question, count=1)
+        what = _IT if _IT.search(question) else _THIS
+        question = what.sub(lambda found: f"{found[0]} {_answered[-1]}", question, count=1)
     question = _IN_ALL.sub("", question)  # taken for "in all lines"
     _answered.append(globals()["rlm_query"](question, globals()["context"]))
     return _answered[-1]
