@@ -78,6 +78,7 @@ FAR = {
     "wide and long": (cells("XFD1", "A1048576"), "1,048,576 rows × 16,384 columns"),
     "far row": (cells("A1", "B1099511627776"), "in row 109,951,162, column"),
     "far column": (cells("A1", "ZZZZ2"), "in row 2, column 475,254, where no sheet has one"),
+    "row with another number": ('<row r="1e9"><c r="A1"><v>1</v></c></row>', "where no sheet has one"),
     "row without cells": ('<row r="99999999999999999999"/>', "where no sheet has one"),
 }
 
@@ -127,6 +128,7 @@ EXTENTS = {
         3,
     ),
     "<row r='5'><c r='B5'><f>1+1</f></c><c><v/></c></row>": (5, 3, 1),
+    "<row r='2e3'><c><v>1</v></c></row><row><c><v>1</v></c></row>": (2_001, 1, 2),
     "<row r='x'><c r='AA1'><v>1</v></c></row>": (1, 27, 1),
 }
 
@@ -219,6 +221,27 @@ def test_a_table_that_does_not_fit_into_memory_says_so(tmp_path: Path) -> None:
     assert "sheet 'Far', does not fit into the memory limit" in run.trace.turns[-1].cells[-1].output, (
         run.trace
     )
+
+
+def test_a_workbook_that_cannot_be_opened_for_want_of_memory_says_so() -> None:
+    """Another time there may be more."""
+    pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl")
+
+    class Short(Counted):
+        short = True
+
+        def read(self, at: int, size: int) -> bytes:
+            if self.short:
+                raise MemoryError
+            return super().read(at, size)
+
+    octets = Short(book(cells("A1", "A2")), "t.xlsx")
+    found = sheets.Sheets("t.xlsx", octets)
+    with pytest.raises(Unreadable, match=r"t\.xlsx does not fit into the memory limit"):
+        found.table()
+    octets.short = False
+    assert found.table().shape == (1, 1)
 
 
 # Documents

@@ -63,8 +63,15 @@ class _Cells(Target):
                 self.columns = self._column
         elif kind == "row":
             number, self._column = attributes.get("r", ""), 0
-            self._row = int(number[:9]) if number.isdecimal() else self._row + 1
+            self._row = int(number[:9]) if number.isdecimal() else self._other_row(number)
             self._check(self._row, 1)
+
+    def _other_row(self, number: str) -> int:
+        """The row behind the last, where it has no number; a number may be written as "2e3", too."""
+        try:
+            return int(min(float(number), 1e9)) if number else self._row + 1
+        except (ValueError, OverflowError):  # openpyxl says so
+            return self._row + 1
 
     def _number(self, letters: str) -> int:
         """The column of a cell: by its letters, or else the one behind the last."""

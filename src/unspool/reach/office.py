@@ -156,7 +156,8 @@ class Package:
 
 
 class Target:
-    """What a parser tells of what it meets; in those of a kind, elements begin with :meth:`start`."""
+    """What a parser tells of what it meets. Each kind has methods for what it is to be told of (``start``,
+    ``end``, ``data``, ``close``: see ``xml.etree.ElementTree.XMLParser``); all refuse a document type."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Protocol, cast
 
 from .extent import MOST_COLUMNS, Extent, extent
+from .extracted import no_room
 from .octets import Octets, Raw
 from .office import Package
 from .refusals import Refusals
@@ -58,7 +59,10 @@ class Sheets(Mapping[str, object]):
 
     def _book(self) -> _Book:
         if self._opened is None:
-            self._opened = self._refusals.once("workbook", self._open)
+            try:
+                self._opened = self._refusals.once("workbook", self._open)
+            except MemoryError:
+                raise Unreadable(no_room(self.name)) from None
         return self._opened
 
     def _open(self) -> _Book:
@@ -132,10 +136,11 @@ class Sheets(Mapping[str, object]):
             )
 
     def _no_room(self, sheet: str) -> Unreadable:
-        reach = self._extent(sheet)
+        reach = self._extents.get(sheet)  # to look now would take more of the memory that there is none of
+        size = f": {reach.rows:,} rows × {reach.columns:,} columns" if reach else ""
         return Unreadable(
-            f"{self.name}, sheet {sheet!r}, does not fit into the memory limit of the REPL (cell_memory): "
-            f"{reach.rows:,} rows × {reach.columns:,} columns. nrows= reads a part of it"
+            f"{self.name}, sheet {sheet!r}, does not fit into the memory limit of the REPL (cell_memory){size}. "
+            "nrows= reads a part of it"
         )
 
     def table(self, sheet: str | None = None, **options: object) -> Frame:
