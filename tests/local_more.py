@@ -1,7 +1,7 @@
 """More questions that the small profile was tuned on, over data in other forms than those of ``local_suite``.
 
 ``scripts/bench local --set more`` runs them. Contract: as in ``local_suite``; what is judged by meaning comes
-from the first half of its files, while those of the two other sets come from the second.
+from the first half of its files, while those of the other sets come from the second.
 
 >>> len({q.id for q in MORE}) == len(MORE) >= 20
 True

@@ -52,7 +52,7 @@ _FENCED = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\Z", re.DOTALL)
 
 @cache
 def text_beside(name: str) -> str:
-    """A text file that lies beside the strategies."""
+    """A text file, by its path from the folder of the strategies."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8").strip()
 
 
