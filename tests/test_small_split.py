@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unspool import RLM
 from unspool.prompts.small_split import steps_of, steps_told
+from unspool.testing import ScriptedModel
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,9 @@ def test_two_steps_are_told(question: str, first: str, second: str) -> None:
         "Who is ann, and who is bo?",
         "Ann shut a gate. How often did it open?",
         "Read. Think. Which gate is this?",
+        "? How many are at this gate?",
+        "Ann shut a gate. How many are next to the one that was shut?",
+        "Ann shut a gate. Which gate is the same as it?",
     ],
 )
 def test_what_does_not_say_how_has_no_steps(question: str) -> None:
@@ -40,7 +45,20 @@ def test_what_does_not_say_how_has_no_steps(question: str) -> None:
     assert steps_told(question) == ""
 
 
-@given(st.text())
-def test_any_text_is_taken(text: str) -> None:
-    steps = steps_of(text)
-    assert steps is None or all(steps)
+WORDS = ["find", "the", "gate", "who", "how", "this", "that", "it", "the same", "of", "and", ".", "?", ". ", "7"]
+
+
+@given(st.text() | st.lists(st.sampled_from(WORDS)).map(" ".join))
+def test_any_text_is_taken_and_both_steps_ask(text: str) -> None:
+    if (steps := steps_of(text)) is not None:
+        assert steps_told(text) == f"\nFirst step: {steps[0]}\nSecond step: {steps[1]}"
+        assert steps[0].endswith(("?", ")"))
+        assert all(step.strip() for step in steps)
+
+
+def test_steps_are_told_where_there_may_be_children() -> None:
+    for depth in (1, 0):
+        model = ScriptedModel(["```python\nprint(1)\nsubmit('ann')\n```"])
+        engine = RLM(model, profile="small", runs=False, max_depth=depth)
+        engine.run("Who opened gate 7, and what else did this guard open?", "ann opened gate 7")
+        assert ("First step: " in model.requests[0].messages[-1].text) is (depth > 0)

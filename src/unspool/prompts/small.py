@@ -42,9 +42,8 @@ IMPORTS = (
 
 def first(first: First) -> str:
     look = [first.look] if first.look else []
-    kind = kind_of(first.query, first.look)
-    how = kind == "meaning"
-    asked = _asked(first.query, how)
+    kind = kind_of(first.query, first.look, children=bool(first.depth))
+    asked = _asked(first.query, kind == "meaning")
     if kind == "hop":
         asked += steps_told(first.query)
     if kind in ("meaning", "compute"):

@@ -1,7 +1,7 @@
 """A question in two steps taken apart by its own words, for a model that asks for the wrong first step.
 
 Contract: :func:`steps_of` gives two questions, the second of which speaks of what the first one asks for, or
-``None`` where the words do not say how. It takes any text and adds none but "What is the".
+``None`` where the words do not say how. It takes any text, and has no words of its own but "What is the".
 
 >>> steps_of("Find the shop that took the payment for order 77. How many cards were refused in it?")
 ('What is the shop that took the payment for order 77?', 'How many cards were refused in it?')
@@ -27,8 +27,14 @@ _FIND = re.compile(
     r"(?:find|take|get|identify|determine|look (?:up|for)|start (?:with|from)) (?=the\b)", re.IGNORECASE
 )
 _BACK = re.compile(r"\b(?:this|that|these|those|the same|it|its|they|them)\b", re.IGNORECASE)
+# What is no thing that "this" or "that" could be said of: "the gate that was shut".
+_NO_THING = (
+    r"(?!(?:is|are|was|were|be|has|have|had|do|does|did|can|could|may|must|will|would|the|an?|as|it|they|he|she"
+    r"|\w+ed)\b)"
+)
 _OF_WHICH = re.compile(
-    r"\bthe ((?:\w+ )?\w+) of (?:this|that|the same) \w+|\bthe same (\w+)|\b(?:this|that) (\w+)",
+    rf"\bthe ((?:\w+ )?\w+) of (?:this|that|the same) {_NO_THING}\w+"
+    rf"|\b(?:the same|this|that) {_NO_THING}(\w+)",
     re.IGNORECASE,
 )
 
@@ -43,7 +49,8 @@ def steps_of(question: str) -> tuple[str, str] | None:
     second = _AND.split(parts[1])[-1].strip()
     if not _BACK.search(second):
         return None
-    first = _first(parts[0].strip(" .,?!"), second)
+    said = parts[0].strip(" .,?!")
+    first = _first(said, second) if said else None
     return (first, second[:1].upper() + second[1:]) if first else None
 
 
