@@ -64,6 +64,9 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("Give the list of all that are about money.", PROSE, "meaning"),
         ("What is said of gate 7?", PROSE, "find"),
         ("¿Quién abrió la puerta 7?", MANY, "find"),
+        ("Who opened gate 7?", f"A: , lines of ann\n{FEW}", "read"),
+        ("Who opened gate 7?", f"A: {'9' * 5_000} lines", "find"),
+        ("did or " * 3_000 + "how many?", MANY, "count"),
     ],
 )
 def test_the_kind_of_a_question(query: str, look: str, kind: Kind) -> None:
@@ -129,8 +132,8 @@ def context_of(user: str) -> object:
         return TABLE
     if "fields: 1 label" in user:
         return RECORDS
-    if "fields: 1 number" in user:
-        return "number,text\n" + "".join(f"{n},{guest}\n" for n, guest in enumerate(GUESTS, 41))
+    if "fields: 1 id" in user:
+        return "id,text\n" + "".join(f"{n},{guest}\n" for n, guest in enumerate(GUESTS, 41))
     if "24 lines" in user:
         return GUESTS
     return QUESTIONS if "food:" in user else ORDERS
@@ -143,7 +146,7 @@ def test_worked_turns_run_and_submit(kind: Kind) -> None:
     pairs = list(zip(turns[::2], turns[1::2], strict=True))
     assert [(user.role, reply.role) for user, reply in pairs] == [("user", "assistant")] * len(pairs)
     for user, reply in pairs:
-        question = user.text.partition("Question: ")[2]
+        question = user.text.partition("Question: ")[2].partition("\nFirst step: ")[0]
         first = iter([reply.text])
         root = ScriptedModel(lambda messages, first=first: next(first, OTHERWISE))
         sub = ScriptedModel(lambda messages: messages[0].text.partition("- ")[2].partition(":")[0] or "Ana")

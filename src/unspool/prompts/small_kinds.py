@@ -85,10 +85,12 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 FEW = 3  # lines that the first look shows whole, nearly
+LONGEST_QUERY = 2_000  # characters of a question: of a longer one its beginning and its end tell what is asked
 _HOUR = re.compile(r"\bhours?\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
 _FIELD = re.compile(r"^field\(lines, \d+\): ", re.MULTILINE)
 _NAMES = re.compile(r"^fields: (.+)$", re.MULTILINE)
+_ONE_NAME = re.compile(r"(?:^|, )(\d{1,3}) (.*?)(?=, \d{1,3} |$)")  # with a comma in it, perhaps
 _BY_FIELD = re.compile(
     r"\b(?:lines?|entries|logged|logs|wrote|written|labels?|class|level|category|component|date|day)\b",
     re.IGNORECASE,
@@ -96,7 +98,7 @@ _BY_FIELD = re.compile(
 _FREE = re.compile(r"(?:text|message|msg|sms|question|sentence|review|comment|body|content)s?", re.IGNORECASE)
 _LABEL = re.compile(r"\b(?:what|which)\b[^.?!]*\blabel\b", re.IGNORECASE)
 _LABELS = re.compile(r"^field\(lines, 1\): ", re.MULTILINE)
-_BEST = re.compile(r"^A: ([\d,]+) lines?\b", re.MULTILINE)
+_BEST = re.compile(r"^A: (\d[\d,]{,20}) lines?\b", re.MULTILINE)
 _COMPILED = tuple((kind, re.compile(cue, re.IGNORECASE | re.DOTALL)) for kind, cue in _CUES)
 JUDGED = re.compile(
     r"\bsentiment|\bmood\b|\btone\b|\bopinion|\bpositive\b|\bnegative\b|\bcomplain|\bpolite|\bangry\b"
@@ -126,6 +128,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
 
     ``children``: whether there may be any, since those of kind ``hop`` are answered by them.
     """
+    if len(query) > LONGEST_QUERY:  # the cues take long: any words may stand between those they look for
+        query = f"{query[: LONGEST_QUERY // 2]} {query[-LONGEST_QUERY // 2 :]}"
     query = FORM.sub(" ", query)
     if MANY_ASKED.search(query) and _WORD.search(query):
         return "word"
@@ -156,12 +160,13 @@ def named_fields(query: str, look: str, *, free: bool = False) -> list[tuple[int
 
     >>> named_fields("Which ids have the complaints?", "fields: 1 id, 2 text")
     [(1, 'id')]
+    >>> named_fields("Which ids?", "fields: 1 last, first, 2 id")
+    [(2, 'id')]
     """
     if not (names := _NAMES.search(look)):
         return []
     words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
-    fields = [re.sub(r"^\d+ ", "", name) for name in names[1].split(", ")]
-    named = [(n, name) for n, name in enumerate(fields, 1) if name.casefold().rstrip("s") in words]
+    named = [(int(n), name) for n, name in _ONE_NAME.findall(names[1]) if name.casefold().rstrip("s") in words]
     return [(n, name) for n, name in named if free or not _FREE.fullmatch(name)]
 
 
