@@ -233,6 +233,18 @@ def test_what_comes_after_a_field_with_a_value_is_the_next_one() -> None:
     assert answer == [["gate 0, then, home", "gate 3, then, home"], ["gate"]]
 
 
+def test_rows_without_that_value_and_rows_that_are_too_short_give_none() -> None:
+    rows = f"{CSV}Tue,ann\nTue\n"
+    answer, _ = run_on(rows, "print(1)\nsubmit([len(values(lines, 'guard=ann')), values(lines, 'guard=cy')])")
+    assert answer == [20, []]
+
+
+def test_what_was_found_may_be_joined_counted_and_submitted() -> None:
+    log = "gate 1\ngate 2\ngate 1\ngate 3\n"
+    code = "both = find('1') | find('2')\nprint(both)\nsubmit([both, find('gate') & find('1'), lines[1:] & find('1')])"
+    assert run_on(log, code)[0] == [["gate 1", "gate 1", "gate 2"], ["gate 1"] * 2, ["gate 1"] * 2]
+
+
 def test_rows_that_the_question_names_by_a_value_are_found_first() -> None:
     _, look = run_on(CSV, "print(1)\nsubmit(len(A))", query="How many rows have the guard ann?")
     assert look.splitlines()[0] == "fields: 1 day, 2 guard, 3 note"
@@ -330,6 +342,8 @@ def test_a_word_is_sought_by_its_stem_and_by_what_it_may_be_called() -> None:
         ("block_7", "Block_7 is here", False),
     ):
         assert words[word].fits(line, line.casefold()) is fits, line
+    for word in ("Break-in", "X-ray"):
+        assert sought(f"{word}?")[word].fits(word.upper(), word.casefold())
     best = groups_for("Who logged in?", ["gate shut for bo", "Accepted key of ann", "login page of cy shut"])
     assert best[0] == ["Accepted key of ann", "login page of cy shut"]
     assert groups_for("Who logged in?", ["Accepted key of ann", "bo logged in"])[0] == ["bo logged in"]
@@ -412,7 +426,6 @@ def test_the_helpers_take_any_lines_and_texts(lines: list[str], text: str) -> No
     assert len(lines) - 1 <= len(kept) <= len(lines)
     assert all(isinstance(field_list(line), list) for line in kept)
     assert len(names) == len(set(names))
-    records([])  # the next test sees no table
     assert lines_of(lines) == [line for text in lines for line in text.splitlines()]
 
 

@@ -230,6 +230,8 @@ def _paired(question: str) -> dict[int, set[str]]:
 def _says(question: str, value: str) -> bool:
     """Whether a question has this value of a field, as it is spelt and as a whole."""
     bare = value.strip("[]():,")
+    if bare not in question:  # before a pattern is made of it, which takes long where it is long
+        return False
     if not re.search(r"\w", bare) or bare.casefold() in COMMON_WORDS:
         return False
     return re.search(rf"(?<![\w$.:/-]){re.escape(bare)}(?![\w$]|[.:/-]\w)", question) is not None

@@ -36,10 +36,11 @@ lines: list[str] = []  # set in the REPL
 
 
 class Hits(list[str]):
-    """Lines in their order; ``&`` and ``|`` are meant as of sets: those that are in both, or in any.
+    """Lines in their order; ``&`` and ``|`` are meant as of sets: those that are in both, or in any. A line
+    that comes more than once stays so often, since lines are counted.
 
-    >>> Hits(["a", "b"]) & ["b", "c"], ["b", "a"] | Hits(["c", "a"])
-    (['b'], ['b', 'a', 'c'])
+    >>> Hits(["a", "b", "b"]) & ["b", "c"], ["b", "a", "b"] | Hits(["c", "a"])
+    (['b', 'b'], ['b', 'a', 'b', 'c'])
     """
 
     def __and__(self, other: Iterable[str]) -> Hits:
@@ -47,16 +48,17 @@ class Hits(list[str]):
         return Hits(line for line in self if line in both)
 
     def __or__(self, other: Iterable[str]) -> Hits:
-        return Hits(dict.fromkeys([*self, *other]))
+        mine = set(self)
+        return Hits([*self, *(line for line in other if line not in mine)])
 
     def __rand__(self, other: Iterable[str]) -> Hits:
-        return Hits(other) & self
+        return self & other
 
     def __ror__(self, other: Iterable[str]) -> Hits:
         return Hits(other) | self
 
 
-def find(*texts: str, among: Iterable[str] | None = None) -> list[str]:
+def find(*texts: str, among: Iterable[str] | None = None) -> Hits:
     """The lines that contain all the texts, in any case; where there are none, those with most words."""
     return Hits(_found(texts, among))
 
@@ -100,13 +102,9 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     A value is one word where that fits, else several; ``^`` is the start of a line.
     """
     among = _each(hits)
-    if columns and all(isinstance(line, Row) for line in among):
-        name, _, value = pattern.removesuffix("{}").strip(" =:,").partition("=")
-        if name in columns and not value:
-            return field(among, name)  # the whole of it, which may be several words
-        if name in columns[:-1] and not pattern.endswith("{}"):
-            place = columns.index(name)  # what comes after this field
-            return [row[place + 1] for row in map(field_list, among) if row[place] == value]
+    are_rows = bool(columns and among) and all(isinstance(line, Row) for line in among)
+    if are_rows and (of_field := _values_of_field(pattern, among)):
+        return of_field
     forms = _forms_of_pattern(pattern)
     found = (
         _values_by(forms, among)
@@ -121,6 +119,18 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     if not found:
         print("values: no line fits the pattern. Copy it from a line and put {} where the value stands.")  # noqa: T201
     return found
+
+
+def _values_of_field(pattern: str, rows: Sequence[str]) -> list[str]:
+    """What a pattern that names a field of records means; nothing where it names none."""
+    name, _, value = pattern.removesuffix("{}").strip(" =:,").partition("=")
+    if name in columns and not value:
+        return field(rows, name)  # the whole of it, which may be several words
+    if name in columns[:-1] and not pattern.endswith("{}"):
+        place = columns.index(name)  # what comes after this field, where a row is not too short
+        fields = [row for row in map(field_list, rows) if len(row) > place + 1]
+        return [row[place + 1] for row in fields if row[place] == value]
+    return []
 
 
 _BETWEEN = r"[\s=:]"

@@ -92,7 +92,8 @@ def sought(question: str) -> dict[str, Sought]:
         low = word.casefold()
         if low in COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
             continue
-        exact = not re.sub(r"[-'’]", "", word).isalpha() or not (word.islower() or word.istitle())
+        plain = re.sub(r"[-'’]", "", word)  # "Can't" and "Break-in" are as "Found" is
+        exact = not plain.isalpha() or not (plain.islower() or plain.istitle() or word.istitle())
         stem = word if exact else stem_of(low)
         if all(((stem,), exact) != (other.stems, other.exact) for other in found.values()):
             start = rf"(?<![^\W_]){re.escape(stem)}" if exact else _beginning(stem)
