@@ -107,23 +107,7 @@ def look(question: str, data: Sequence[str]) -> None:
     A few lines of prose have no groups where many of them are asked about: they are for ``classify``.
     """
     globals().update(asked_now=question)
-    given = globals().get("context")
-    if in_files(given):
-        data, names = records(lines_of(given))
-        if len(data) >= MOST_LINES:
-            print(f"lines has the first {MOST_LINES:,} lines of these files.")  # noqa: T201
-        globals().update(lines=data, columns=names)
-    if not isinstance(data, list):
-        data = list(data[: MOST_LINES + 1])  # of a file: now it is read
-        read = min(len(data), MOST_LINES)
-        whole = read == len(data)
-        data = without_marks(data[:read], getattr(given, "unit", ""))
-        if not whole:
-            print(f"Looked at: the first {MOST_LINES:,} lines. find looks at all of them.")  # noqa: T201
-        else:
-            data, names = records(data)
-            if names or len(data) < read:
-                globals().update(lines=data, columns=names)
+    data = _in_memory(data)
     if columns:
         print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
     prose = is_prose(data)
@@ -148,6 +132,28 @@ def look(question: str, data: Sequence[str]) -> None:
         globals()[name] = group
         print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201
         print_forms(group, 2 if texts is data else MOST_SENTENCES)
+
+
+def _in_memory(data: Sequence[str]) -> list[str]:
+    """The lines to look at. Those of files are read now, and ``lines`` and ``columns`` are set to what they are."""
+    given = globals().get("context")
+    if in_files(given):
+        data, names = records(lines_of(given))
+        if len(data) >= MOST_LINES:
+            print(f"lines has the first {MOST_LINES:,} lines of these files.")  # noqa: T201
+        globals().update(lines=data, columns=names)
+    if isinstance(data, list):
+        return data
+    some = list(data[: MOST_LINES + 1])
+    read = min(len(some), MOST_LINES)
+    found = without_marks(some[:read], getattr(given, "unit", ""))
+    if read < len(some):
+        print(f"Looked at: the first {MOST_LINES:,} lines. find looks at all of them.")  # noqa: T201
+        return found
+    rows, names = records(found)
+    if names or len(rows) < read:
+        globals().update(lines=rows, columns=names)
+    return list(rows)
 
 
 def _print_code(data: Sequence[str]) -> None:
