@@ -267,6 +267,7 @@ def test_a_value_behind_the_name_of_its_field_is_of_that_field_alone() -> None:
         "How often was gate 7 shut?",
         "How many rows have gate=7?",
         "How many are of the gate '7'?",
+        "Of all the gates and of each gate that was shut, how often was gate 7?",
     ):
         answer, _ = run_on(rows, "print(1)\nsubmit(len(A))", query=query)
         assert answer == 5, query

@@ -225,11 +225,14 @@ def _having(data: Sequence[str], named: dict[int, set[str]]) -> list[str]:
 
 def _paired(question: str) -> dict[int, set[str]]:
     """By number of the field: what stands behind its name in the question, as in "of thread 18"."""
+    low = question.casefold()
     paired: dict[int, set[str]] = {}
     for number, name in enumerate(columns, 1):
-        found = re.search(rf"\b{re.escape(name)} ?[=:]? ?[\"'(]?([\w.:/$@-]*\w)", question, re.IGNORECASE)
-        if found and found[1].casefold() not in COMMON_WORDS:
-            paired[number] = {found[1]}
+        if name.casefold() in low:  # before a pattern is made of it
+            behind = rf"(?<!\w){re.escape(name)}(?!\w) ?[=:]? ?[\"'(]?([\w.:/$@-]*\w)"
+            values = set(re.findall(behind, question, re.IGNORECASE))
+            if values := {value for value in values if value.casefold() not in COMMON_WORDS}:
+                paired[number] = values
     return paired
 
 
