@@ -85,7 +85,7 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 FEW = 3  # lines that the first look shows whole, nearly
-LONGEST_QUERY = 2_000  # characters of a question: of a longer one its beginning and its end tell what is asked
+LONGEST_QUERY = 2_000  # characters: of a longer question its beginning and its end tell what is asked
 _HOUR = re.compile(r"\bhours?\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\b")
 _FIELD = re.compile(r"^field\(lines, \d+\): ", re.MULTILINE)
@@ -166,7 +166,8 @@ def named_fields(query: str, look: str, *, free: bool = False) -> list[tuple[int
     if not (names := _NAMES.search(look)):
         return []
     words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
-    named = [(int(n), name) for n, name in _ONE_NAME.findall(names[1]) if name.casefold().rstrip("s") in words]
+    fields = _ONE_NAME.findall(names[1])
+    named = [(int(n), name) for n, name in fields if name.casefold().rstrip("s") in words]
     return [(n, name) for n, name in named if free or not _FREE.fullmatch(name)]
 
 

@@ -135,7 +135,7 @@ def look(question: str, data: Sequence[str]) -> None:
 
 
 def _in_memory(data: Sequence[str]) -> list[str]:
-    """The lines to look at. Those of files are read now, and ``lines`` and ``columns`` are set to what they are."""
+    """The lines to look at. Those of files are read now, and ``lines`` and ``columns`` are set to them."""
     given = globals().get("context")
     if in_files(given):
         data, names = records(lines_of(given))

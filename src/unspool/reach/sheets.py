@@ -139,8 +139,8 @@ class Sheets(Mapping[str, object]):
         reach = self._extents.get(sheet)  # to look now would take more of the memory that there is none of
         size = f": {reach.rows:,} rows × {reach.columns:,} columns" if reach else ""
         return Unreadable(
-            f"{self.name}, sheet {sheet!r}, does not fit into the memory limit of the REPL (cell_memory){size}. "
-            "nrows= reads a part of it"
+            f"{self.name}, sheet {sheet!r}, does not fit into the memory limit of the REPL (cell_memory)"
+            f"{size}. nrows= reads a part of it"
         )
 
     def table(self, sheet: str | None = None, **options: object) -> Frame:
