@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,12 @@ def test_any_text_is_taken_and_both_steps_ask(text: str) -> None:
         assert steps_told(text) == f"\nFirst step: {steps[0]}\nSecond step: {steps[1]}"
         assert steps[0].endswith(("?", ")"))
         assert all(step.strip() for step in steps)
+
+
+def test_a_question_that_begins_to_speak_of_its_answer_again_and_again_takes_no_longer() -> None:
+    started = time.monotonic()
+    assert steps_of("; answer in " * 20_000) is None
+    assert time.monotonic() - started < 60
 
 
 def test_steps_are_told_where_there_may_be_children() -> None:

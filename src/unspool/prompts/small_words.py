@@ -135,7 +135,7 @@ def examples_of(question: str) -> list[str]:
 # What only says in which form the answer is wanted, and what to do when several are as good.
 FORM = re.compile(
     r"(?:(?<=[.?!;:])|^) *(?:please )?(?:answer|reply|respond) (?:with|in|by)\b"
-    r"[^.?!]*\b(?:alone|only|nothing else|nothing more)\b[.!]?"
+    r"[^.?!]{,400}\b(?:alone|only|nothing else|nothing more)\b[.!]?"
     r"|(?:(?<=[.?!;:])|^) *(?:where|if|when) (?:several|there are several|two or more|more than one)\b"
     r"[^.?!]*[.!]?",
     re.IGNORECASE,
