@@ -63,7 +63,9 @@ class Alike:
         return others
 
     def shown(self, node: str, cell: int, batch: int | None, prompt: str) -> str:
-        """The prompt of one of them without what all begin with."""
+        """The prompt of one of them without the words that all begin with."""
         known = self._batches.get((node, cell, batch))
-        shared = len(known.shared) if known is not None and len(known.calls) > 1 else 0
-        return f"… {prompt[shared:]}" if _LEAST <= shared < len(prompt) else prompt
+        if known is None or len(known.calls) == 1 or len(known.shared) == len(prompt):
+            return prompt
+        words = max(known.shared.rfind(" "), known.shared.rfind("\n")) + 1
+        return f"… {prompt[words:]}" if words >= _LEAST else prompt

@@ -56,4 +56,4 @@ function show() {
 }
 
 addEventListener("hashchange", show);
-show();
+setTimeout(show); // a task of its own: to read this script is one already

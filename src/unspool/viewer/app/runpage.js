@@ -59,6 +59,7 @@ export function runPage(id) {
   function show(next) {
     const key = (/** @type {Place} */ each) => (each.page === "map" ? "map" : JSON.stringify(each));
     const same = key(next) === key(place);
+    const first = place.page === "";
     place = next;
     tree.select(place);
     drawTabs();
@@ -69,6 +70,7 @@ export function runPage(id) {
         select = map.select;
         fill(detail, map.box);
       } else fill(detail, pages[/** @type {keyof typeof pages} */ (place.page)]());
+      if (first) return select?.(place); // nothing is scrolled, and to ask would lay out what is not whole yet
       detail.scrollTop = 0;
       if (narrow.matches) scrollTo(0, 0);
     }
