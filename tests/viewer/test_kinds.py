@@ -144,7 +144,28 @@ def test_many_quotes_come_in_pieces(view: View, tmp_path: Path) -> None:
     page = view(f"/run/{run.id}").page
     page.get_by_role("heading", name="230 quotes").wait_for()
     assert page.locator("q").count() == 100
-    page.get_by_role("button", name="Show more: 130 are left").click()
-    page.get_by_role("button", name="Show more: 30 are left").click()
-    assert page.locator("q").count() == 230
+    page.get_by_role("button", name="Show more: 130 are left").focus()
+    page.keyboard.press("Enter")  # the focus stays
+    page.get_by_role("button", name="Show more: 30 are left").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("q").nth(229).wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "UL"
     assert page.get_by_role("button", name="Show more").count() == 0
+
+
+def test_a_long_text_is_gone_through_by_the_keyboard(view: View, tmp_path: Path) -> None:
+    answer = "".join(f"{n} of many lines\n" for n in range(8_000))
+    code = "submit(''.join(f'{n} of many lines\\n' for n in range(8_000)))"
+    run = RLM(ScriptedModel([stories.py(f"print(1)\n{code}")]), runs=tmp_path).run("What?", "a text")
+    page = view(f"/run/{run.id}").page
+    page.locator(".answer button", has_text="Show more").focus()
+    page.keyboard.press("Enter")
+    page.locator(".answer button", has_text="Show more: ").get_by_text("characters are left").wait_for()
+    while page.locator(".answer button").count():
+        shown = page.locator(".answer pre").inner_text()
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "size => document.querySelector('.answer pre').textContent.length > size", arg=len(shown)
+        )
+    assert page.locator(".answer pre").inner_text().strip() == answer.strip()
+    assert page.evaluate("document.activeElement.tagName") == "PRE"

@@ -3,6 +3,7 @@
 import { el, fill } from "./el.js";
 import { grouped } from "./format.js";
 import { highlighted } from "./highlight.js";
+import { leave } from "./pieces.js";
 import { ask, path, trouble } from "./source.js";
 
 /** @typedef {{ text: string, size?: number, next?: number, name?: string }} Long */
@@ -24,10 +25,15 @@ export function longText(run, long, look) {
   if (!rest && at >= size) return body;
   const box = el("div", { class: "long" }, body);
   const more = el("div", { class: "more" });
+  const button = el("button", { type: "button", on: { click: () => next() } });
   const told = () => {
     const left = rest.length + Math.max(0, size - at);
-    if (left <= 0) return more.remove();
-    fill(more, el("button", { type: "button", on: { click: next } }, `Show more: ${grouped(left)} characters are left`));
+    if (left <= 0) {
+      leave(button, body);
+      return more.remove();
+    }
+    button.textContent = `Show more: ${grouped(left)} characters are left`;
+    if (button.parentNode !== more) fill(more, button);
   };
   const next = async () => {
     try {

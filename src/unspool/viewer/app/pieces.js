@@ -13,7 +13,7 @@ const FRAME = 12; // ms of work in one go
  * @param {(item: T) => HTMLElement} item
  */
 export function firstOf(items, item) {
-  const list = el("ul", { class: "steps" });
+  const list = el("ul", { class: "steps", tabindex: "-1" });
   const button = el("button", { type: "button", on: { click: () => more() } });
   const box = el("div", null, list);
   let at = 0;
@@ -21,12 +21,19 @@ export function firstOf(items, item) {
     list.append(...items.slice(at, at + AT_ONCE).map(item));
     at += AT_ONCE;
     const left = items.length - at;
-    if (left <= 0) return button.remove();
+    if (left <= 0) return leave(button, list);
     button.textContent = `Show more: ${grouped(left)} are left`;
-    box.append(button);
+    if (button.parentNode !== box) box.append(button);
   }
   more();
   return box;
+}
+
+/** Takes away what was pressed; who came by the keyboard goes on at another place. @param {HTMLElement} button @param {HTMLElement} next */
+export function leave(button, next) {
+  const focused = document.activeElement === button;
+  button.remove();
+  if (focused) next.focus({ preventScroll: true });
 }
 
 /**
