@@ -111,3 +111,22 @@ def test_an_empty_file_is_refused_as_ever(tmp_path: Path) -> None:
     (tmp_path / "a.pptx").write_bytes(pptx([slide("")]))
     with pytest.raises(ContextError, match="no text in it"):
         play([], tmp_path / "a.pptx", profile="small")
+
+
+def test_few_lines_are_looked_at_where_the_description_does_not_show_them(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import app\n\nRETRY_LIMIT = 7\n", encoding="utf-8")
+    (tmp_path / "app.py").write_text("WIDTH = 80\n", encoding="utf-8")
+    model = ScriptedModel([py("print(1)\nsubmit(A)")])
+    run = RLM(model, profile="small", runs=False).run("Where is the retry limit set?", tmp_path)
+    assert run.answer == ["RETRY_LIMIT = 7"]
+
+
+def test_the_name_of_a_file_given_as_a_text_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("one line\n", encoding="utf-8")
+    runs = [
+        RLM(ScriptedModel([py("print(1)\nsubmit(len(context))")]), runs=False).run("q", context)
+        for context in (str(path), f"{path} is a log", "x" * 10_000)
+    ]
+    assert [len(run.notes) for run in runs] == [1, 0, 0]
+    assert "give Path(…)" in runs[0].notes[0]

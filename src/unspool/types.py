@@ -338,7 +338,7 @@ class Run:
     strategy: str = "rlm"  # that answered: of ``auto``, the chosen one
 
     def __str__(self) -> str:
-        return "" if self.answer is None else str(self.answer)
+        return repr(self) if self.answer is None else str(self.answer)
 
     def __repr__(self) -> str:
         """One line: the answer's start, the status, and what it took."""

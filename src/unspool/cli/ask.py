@@ -107,7 +107,7 @@ def ask(
     """Answer QUESTION over the input.
 
     Exit code: 0 answered, 1 failed, 2 wrong usage, 3 partial (a draft was printed), 4 a limit was
-    reached, 130 cancelled.
+    reached (a draft was printed if there was one), 130 cancelled, 143 ended by a TERM signal.
     """
     with errors_as_exits():
         import asyncio

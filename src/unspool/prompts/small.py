@@ -94,9 +94,18 @@ _SHORT = re.compile(
 _MANY = re.compile(r"\bhow (?:many|often|much)\b|\bcount\b|\bhow long\b|\baverage\b", re.IGNORECASE)
 _WHEN = re.compile(r"(?:^|[.?!;:,] |\band )when\b|\bwhat time\b|\bhh:mm", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b(?:ip|address)\b", re.IGNORECASE)
-_NAME = re.compile(r"\b(?:who|whose|whom|which|what)\b", re.IGNORECASE)
+_NAME = re.compile(
+    r"\b(?:who|whose|whom)\b|\bwhat (?:is|was|are|were) the (?:\w+ )?names?\b"
+    r"|\b(?:which|what) (?!(?:is|are|was|were|does|do|did|has|have|the|of)\b)(?P<noun>\w+)",
+    re.IGNORECASE,
+)
 _CHOICE = re.compile(r"\bor\b|:|\b(?:which|what) of\b|\bwhether\b", re.IGNORECASE)  # in it
-_NUMBERED = re.compile(r"number|port|code|id\b|year|hour|day|digit|size|how", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"numbers?|ports?|codes?|ids?|years?|hours?|days?|minutes?|months?|digits?|sizes?|lengths?|totals?|sums?"
+    r"|amounts?|values?|prices?|costs?|shares?|percent\w*|rates?|levels?|scores?|counts?|status(?:es)?|ages?"
+    r"|versions?|lines?|rows?|pages?|process(?:es)?|threads?|quantity|maximum|minimum|average|mean|median",
+    re.IGNORECASE,
+)
 
 
 def check_answer(query: str, value: object, sub_calls: int) -> str | None:
@@ -131,7 +140,8 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         return "a time was asked, and this is none. Print the line, copy the time from it, submit it as text"
     if _ADDRESS.search(query) and isinstance(value, str | int | float) and not re.search(r"\w[.:@]\w", text):
         return "an address was asked, and this is none. Print the values again and submit the address"
-    if number and _NAME.search(query) and not _NUMBERED.search(query):
+    asked = _NAME.search(query) if number else None
+    if asked and not (asked["noun"] and _NUMBERED.fullmatch(asked["noun"])):
         return "a name was asked, and this is a number. Print the values and submit the name, not its count"
     return None
 

@@ -34,7 +34,7 @@ MOST_LINES = 200_000  # that are looked at
 NAMES = "ABC"  # of the groups of a look
 WIDTH = 170
 ALONE = 400  # characters of a line that is alone in its group
-SHORT = 40  # lines up to which the description of the context shows enough
+SHORT = 300  # characters up to which the description of the context shows all of it
 MOST_FIELDS = 6  # at the start of lines that are looked at
 MOST_LABELS = 60  # different first fields, up to which they are labels
 MOST_VALUES = 20  # different values of another field, up to which it is one of levels or names
@@ -115,7 +115,7 @@ def look(question: str, data: Sequence[str]) -> None:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
         if MANY_ASKED.search(without_examples(question)):
             return
-    elif len(data) <= SHORT:
+    elif sum(map(len, data)) <= SHORT and not in_files(globals().get("context")):
         return
     if code := is_code(data):
         _print_code(data)
