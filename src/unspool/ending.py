@@ -73,8 +73,8 @@ def _notes(scope: Scope, task: Task) -> list[str]:
         notes.append(f"the cache of replies could not be used: {scope.cache.trouble}")
     if names_file(task.context):
         notes.append(
-            f"the context was the text {task.context!r}, which is the name of a file here, too: for what is in "
-            "it, give Path(…)"
+            f"the context was the text {task.context!r}, which is the name of a file here, too: for what is "
+            "in it, give Path(…)"
         )
     return notes
 
