@@ -67,7 +67,7 @@ def test_like_failures_are_counted_together() -> None:
         for n in (1, 2)
     ]
     (row,) = rows(some)
-    assert row.failures == {"budget: the limit of N of the run … was reached after N s": 2}
+    assert row.failures == {"budget: the limit of … of the run … was reached after … s": 2}
 
 
 def test_a_gain_is_over_the_samples_that_both_were_asked() -> None:

@@ -212,4 +212,4 @@ def _kept(value: object) -> str:
 def _alike(reason: str) -> str:
     """A reason without its numbers, names and quotes, so that like reasons are counted together."""
     bare = re.sub(r"(['\"`]).*?\1", "…", " ".join(reason.split()))
-    return one_line(re.sub(r"\$?\d[\d,.]*", "N", bare), 100)
+    return one_line(re.sub(r"\$?\d[\d,.]*", "…", bare), 100)
