@@ -13,7 +13,7 @@ import typer
 from .exits import errors_as_exits
 from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
 from .runs import find_run, hint
-from .terminal import is_terminal
+from .terminal import Output, is_terminal
 
 if TYPE_CHECKING:
     from ..events import RunStarted
@@ -77,7 +77,10 @@ def resume(
 
         journal = Journal(runs)
         name = find_run(journal, run)
-        started = Past.of(name, journal.read(name)).started
+        past = Past.of(name, journal.read(name))
+        started = past.started
+        if past.answered and not quiet:
+            Output(sys.stderr).line("This run was answered already: nothing is asked again.")
         limits = {"usd": usd, "tokens": tokens, "calls": calls, "seconds": seconds}
         engine = _engine(started, runs, max_turns=max_turns, limits=limits)
         context = _context(files, started)

@@ -162,6 +162,9 @@ def handed_over(look: CellResult, made: int, failed: Sequence[FailedCall]) -> li
         why = look.error.message if look.error else "; ".join(look.notes) or look.outcome
         if look.error is not None and look.error.type == "LLMError" and why.startswith("over budget: "):
             raise OverBudget(why.removeprefix("over budget: "), None)
+        if failed:
+            many = "its sub-call" if made == 1 else f"{len(failed):,} of its {made:,} sub-calls"
+            raise ContextError(f"the strategy had nothing to answer from, since {many} failed: {why}")
         raise ContextError(f"the input could not be made ready for the model: {why}")
     notes: list[str] = []
     if look.output.startswith(NO_WORD):
