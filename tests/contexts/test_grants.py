@@ -192,7 +192,7 @@ def test_a_folder_without_permission(folder: Path) -> None:
     try:
         with pytest.raises(ContextError, match="permission"):
             source_of(folder / "sub")
-        assert source_of(folder).note == "left out: 1 without permission"
+        assert source_of(folder).note == "left out: 1 without permission (sub/)"
     finally:
         (folder / "sub").chmod(0o700)
 

@@ -1,9 +1,10 @@
 """The files of a folder, of a Git checkout, of a glob: names, sizes, which file each is; none is opened.
 
 Contract: links are not followed: one that is met below a folder is left out and counted, and so is what is no
-regular file. In a Git checkout the files are those that Git knows or would add (``git ls-files -co
---exclude-standard``), so what it ignores (``.env``, build outputs) is left out; without git, ``.git`` alone
-is. Paths are below :attr:`Found.root`, sorted, with ``/``.
+regular file. What may not be opened is named, :data:`MOST_CLOSED` of it. In a Git checkout the files are
+those that Git knows or would add (``git ls-files -co --exclude-standard``), so what it ignores (``.env``,
+build outputs) is left out; without git, ``.git`` alone is. Paths are below :attr:`Found.root`, sorted, with
+``/``.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -24,11 +26,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import ContextError
+from ..reach.files import on_one_line
+from ..reach.passed import Closed
+from ..reach.shown import cut
 
 MOST_FILES = 200_000
 LONGEST = (
     4_096  # characters of a glob, as of a path: the time to read one grows with the square of its length
 )
+MOST_CLOSED = 1_000
+MOST_TOLD = 3  # of them in the description
+DENIED = "Permission denied"
 _GIT_SECONDS = 60.0
 _GIT = {
     "GIT_OPTIONAL_LOCKS": "0",
@@ -38,6 +46,8 @@ _GIT = {
     "GIT_CONFIG_KEY_0": "core.fsmonitor",
     "GIT_CONFIG_VALUE_0": "false",
 }
+_UNOPENED = re.compile(rb"^warning: could not open directory '(.+)': (.+)$", re.MULTILINE)
+"""What git says of a folder that it cannot list; the path is below the top of the checkout."""
 
 
 @dataclass(slots=True)
@@ -48,7 +58,7 @@ class Found:
     files: list[tuple[str, int, int, int]] = field(default_factory=list)
     links: int = 0
     odd: int = 0  # pipes, sockets, devices
-    closed: int = 0  # no permission
+    shut: dict[str, str] = field(default_factory=dict)  # what may not be opened, by its path: why
     ignored: bool = False  # what Git ignores
 
     def why(self) -> str:
@@ -58,7 +68,7 @@ class Found:
             for count, one, many in (
                 (self.links, "link", "links"),
                 (self.odd, "that is no regular file", "that are no regular files"),
-                (self.closed, "without permission", "without permission"),
+                (len(self.shut), self._shut_told(), self._shut_told()),
             )
             if count
         ]
@@ -66,9 +76,18 @@ class Found:
             parts.append("what Git ignores")
         return f"left out: {', '.join(parts)}" if parts else ""
 
+    def _shut_told(self) -> str:
+        names = [cut(on_one_line(path), 60) for path in sorted(self.shut)[:MOST_TOLD]]
+        return f"without permission ({', '.join(names)}{', …' if len(self.shut) > MOST_TOLD else ''})"
+
+    @property
+    def closed(self) -> Closed:
+        """What may not be opened; folders with a ``/`` behind them."""
+        return len(self.shut), tuple(sorted(self.shut.items())[:MOST_CLOSED])
+
     def nothing(self, name: str) -> ContextError:
         """What to say where no file is left."""
-        if self.links or self.odd or self.closed:
+        if self.links or self.odd or self.shut:
             return ContextError(f"{name} has no files in it that could be read ({self.why()}).")
         if self.ignored and next(_walk(self.root, self), None) is not None:
             return ContextError(f"{name} has no files in it but what Git ignores: name them with a glob.")
@@ -83,25 +102,24 @@ class Found:
             info = os.lstat(full)
         except FileNotFoundError:
             return
-        except OSError:
-            self.closed += 1
+        except OSError as error:
+            self.shut[path] = error.strerror or type(error).__name__
             return
         if stat.S_ISLNK(info.st_mode):
             self.links += 1
         elif not stat.S_ISREG(info.st_mode):
             self.odd += 1
         elif not os.access(full, os.R_OK):
-            self.closed += 1
+            self.shut[path] = DENIED
         else:
             self.files.append((path, info.st_size, info.st_dev, info.st_ino))
 
 
 def find_files(root: str, name: str) -> Found:
     """All of a folder."""
-    if not os.access(root, os.R_OK | os.X_OK):
-        raise ContextError(f"{name} cannot be read: Permission denied. Check the folder's permissions.")
+    _check_open(root, name)
     found = Found(root)
-    if (known := _git_files(root)) is not None:
+    if (known := _git_files(root, found)) is not None:
         found.ignored = True
         names: Iterable[str] = sorted(known)
     else:
@@ -119,16 +137,56 @@ def find_glob(pattern: str, name: str) -> Found:
         raise ContextError(f"{name:.60}…: a path has at most {LONGEST:,} characters. Check the path.")
     base = os.path.realpath(_before_magic(pattern))
     if not os.path.isdir(base):
+        _check_way(base, name)
         raise ContextError(f"{name}: there is no folder {base}. Check the path.")
+    _check_open(base, name)
     found = Found(base)
     rest = pattern[len(_before_magic(pattern)) :].lstrip("/")
     for path in sorted(set(glob.iglob(rest, root_dir=base, recursive=True))):
         path = os.path.normpath(path)
         if path.split(os.sep)[0] != ".." and _inside(base, path, found) and not _is_folder(base, path):
             found.add(path, os.path.join(base, path))
+    _closed_folders(base, rest, found)
     if not found.files and not found.why():
         raise ContextError(f"{name}: no file matches. Check the path.")
     return found
+
+
+def _check_open(folder: str, name: str) -> None:
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise ContextError(f"{name} cannot be read: {DENIED}. Check the folder's permissions.")
+
+
+def _check_way(path: str, name: str) -> None:
+    """Refuses what lies behind a folder that may not be entered: whether it is there, nobody can tell."""
+    try:
+        os.stat(path)
+    except PermissionError:
+        raise ContextError(f"{name} cannot be read: {DENIED}. Check the folder's permissions.") from None
+    except OSError:
+        return
+
+
+def _closed_folders(base: str, rest: str, found: Found) -> None:
+    """The folders that a glob would have gone into, and could not: it passes over them without a word."""
+    parts = [part for part in rest.split("/") if part]
+    ends = range(1, len(parts) + ("**" in parts[-1:]))
+    for end in ends:
+        if parts[end - 1 : end + 1] == ["**", "**"]:  # the next one finds the same
+            continue
+        folders = set(glob.iglob("/".join((*parts[:end], "")), root_dir=base, recursive=True))
+        if not folders:
+            return
+        for path in map(os.path.normpath, folders):
+            if not os.access(os.path.join(base, path), os.R_OK | os.X_OK) and not _is_linked(base, path):
+                found.shut[f"{path}/"] = DENIED
+
+
+def _is_linked(root: str, path: str) -> bool:
+    """Whether it, or a folder on the way to it, is a link or above the root."""
+    parts = path.split("/")
+    ways = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return parts[0] == ".." or any(os.path.islink(os.path.join(root, way)) for way in ways)
 
 
 def _before_magic(pattern: str) -> str:
@@ -158,7 +216,8 @@ def _inside(root: str, path: str, found: Found) -> bool:
 
 def _walk(root: str, found: Found) -> Iterator[str]:
     def failed(error: OSError) -> None:
-        found.closed += 1
+        path = os.path.relpath(os.fsdecode(error.filename or root), root)
+        found.shut[f"{path}/"] = error.strerror or type(error).__name__
 
     for folder, folders, files in os.walk(root, onerror=failed):
         for linked in [each for each in folders if os.path.islink(os.path.join(folder, each))]:
@@ -172,11 +231,12 @@ def _walk(root: str, found: Found) -> Iterator[str]:
             yield file if inside == "." else f"{inside}/{file}"
 
 
-def _git_files(root: str) -> list[str] | None:
+def _git_files(root: str, found: Found) -> list[str] | None:
     """The files that Git knows or would add, below a folder of a checkout; ``None`` where there is no
     checkout or no git."""
     at = Path(root)
-    if not any((each / ".git").exists() for each in (at, *at.parents)):
+    top = next((each for each in (at, *at.parents) if os.path.exists(each / ".git")), None)
+    if top is None:
         return None
     try:
         done = subprocess.run(
@@ -194,4 +254,8 @@ def _git_files(root: str) -> list[str] | None:
         raise ContextError(
             f"{root}: git cannot list its files ({said}). Mend that, or name files with a glob."
         )
+    for folder, why in _UNOPENED.findall(done.stderr):
+        path = os.path.relpath(top / os.fsdecode(folder), root)
+        if not path.startswith(".."):
+            found.shut[f"{path}/"] = why.decode("utf-8", "replace")
     return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]

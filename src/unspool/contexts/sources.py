@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from .. import reach
 from ..errors import ContextError
+from ..reach.passed import Closed, Passed
 from ..reach.sizes import ARCHIVES, PACKED
 from ..reach.sniff import kind_by_name
 from .folders import Found, find_files, find_glob
@@ -65,6 +66,7 @@ class Source:
     root: str  # the folder that the paths of the entries are below; absolute, without links
     entries: tuple[Entry, ...]
     note: str = ""  # what was left out
+    closed: Closed = (0, ())  # what may not be opened
     start: int = 0
     stop: int = -1
     line: int = 1
@@ -85,10 +87,11 @@ class Source:
         """Bytes of all its files."""
         return sum(entry.size for entry in self.entries)
 
-    def plain(self) -> tuple[str, str, str, list[tuple[str, int]], int, int, int, str, int]:
+    def plain(self) -> tuple[str, str, str, list[tuple[str, int]], int, int, int, str, int, Closed]:
         """What the sandbox is told of it: no path of the host's but names below the root."""
         entries = [(entry.path, entry.size) for entry in self.entries]
-        return self.kind, self.id, self.name, entries, self.start, self.stop, self.line, self.note, self.first
+        where = self.start, self.stop, self.line
+        return self.kind, self.id, self.name, entries, *where, self.note, self.first, self.closed
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """On its way into a sandbox it becomes what stands for it there; see ``_parcel.open_parcel``."""
@@ -102,7 +105,7 @@ class Source:
         alone = self.kind != "folder" and not self.start and self.stop < 0
         kind = self.kind if self.kind != "folder" else _kind(entry.path)
         name = self.name if alone or self.kind != "folder" else entry.path
-        return Source(kind, name, self.root, (entry,), "", start, stop, line)
+        return Source(kind, name, self.root, (entry,), start=start, stop=stop, line=line)
 
 
 def with_sources(context: object, folder: str = "") -> object:
@@ -126,6 +129,14 @@ def sources_in(context: object) -> Iterator[Source]:
         yield from (value for value in context.values() if type(value) is Source)
     elif isinstance(context, list | tuple):
         yield from (value for value in context if type(value) is Source)
+
+
+def closed_in(context: object) -> list[str]:
+    """A note for each folder and glob of a context that has what may not be opened: nobody need search it."""
+    passed = Passed()
+    for source in sources_in(context):
+        passed.closed(source.name, len(source.entries), source.closed)
+    return passed.take()
 
 
 def source_of(path: Path, folder: str = "") -> Source:
@@ -169,7 +180,7 @@ def _many(name: str, found: Found) -> Source:
     entries = tuple(Entry(*each) for each in found.files)
     if not entries:
         raise found.nothing(name)
-    return Source("folder", name, found.root, entries, found.why())
+    return Source("folder", name, found.root, entries, found.why(), found.closed)
 
 
 def told(source: Source, label: str = "context") -> str:

@@ -32,7 +32,7 @@ from .document_kinds import document
 from .documents import Document
 from .handed import HANDED
 from .octets import File, Octets, measure
-from .passed import PASSED
+from .passed import PASSED, Closed
 from .sizes import NO_TEXT, size_told, sized
 from .sniff import Plain, Unreadable
 from .text import LazyText
@@ -71,9 +71,11 @@ class Files(Mapping[str, object]):
         loaded: Mapping[str, Octets] | None = None,
         note: str = "",
         first: int | None = None,
+        closed: Closed = (0, ()),
     ) -> None:
-        """``first``: the number of its first file among the parts of the context; None: it is none."""
-        self.name, self.note = name, note
+        """``first``: the number of its first file among the parts of the context; None: it is none.
+        ``closed``: what may not be opened, which is not in the mapping."""
+        self.name, self.note, self._closed = name, note, closed
         self.number, self._order = first, dict[str, int]()
         self._source, self._archive = source, archive
         self._numbers = {path: number for number, (path, _) in enumerate(entries)}
@@ -100,6 +102,8 @@ class Files(Mapping[str, object]):
     def __getitem__(self, path: str) -> object:
         known = self._all()
         if path not in known:
+            if (why := dict(self._closed[1]).get(path)) is not None:
+                raise Unreadable(f"{path} cannot be read: {why}. Check its permissions.")
             raise KeyError(self._missing(path))
         if path not in self._made:
             if len(self._made) >= 1_000:
@@ -169,6 +173,7 @@ class Files(Mapping[str, object]):
 
     def tree(self, depth: int = 2, folder: str = "") -> str:
         """The folders to that depth with their number of files and sizes; the files of small ones."""
+        PASSED.closed(self.name, len(self), self._closed)
         inside = folder.strip("/") + "/" if folder.strip("/.") else ""
         sizes = {path[len(inside) :]: size for path, size in self.sizes().items() if path.startswith(inside)}
         lines = [f"{inside or self.name}: {_counted(sizes)}"]
@@ -183,6 +188,7 @@ class Files(Mapping[str, object]):
     def texts(self, glob: str = "**") -> Iterator[tuple[str, LazyText]]:
         """(path, text) of the text files and documents that match, opened many at a time; what cannot be
         read as text is left out, and a note tells of it."""
+        PASSED.closed(self.name, len(self), self._closed)
         paths = self.glob(glob)
         for start in range(0, len(paths), AT_ONCE):
             some = paths[start : start + AT_ONCE]

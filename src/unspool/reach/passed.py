@@ -4,6 +4,7 @@ Contract: :meth:`Passed.over` takes a file of a folder, a glob or an archive tha
 :meth:`Passed.take` gives, at the end of a cell, a note for each folder that one was passed over in since the
 last note. A note names what cannot be read of that folder as far as is known so far, :data:`NAMED` files of
 it. Files that are whole but no text (pictures, tables) are no news, unless their names promise a document.
+What may not be opened to begin with (:data:`Closed`) is not in the mapping: :meth:`Passed.closed` takes it.
 
 >>> from .sniff import Unreadable
 >>> passed = Passed()
@@ -20,6 +21,9 @@ from collections.abc import Sequence
 from .shown import cut
 from .sizes import NO_TEXT, size_told
 from .sniff import NotText, Unreadable, kind_by_name
+
+Closed = tuple[int, Sequence[tuple[str, str]]]
+"""How many files and folders of a folder or a glob may not be opened; path and why of the first of them."""
 
 NAMED = 8  # files in a note
 MOST_PLACES = 30  # folders and archives
@@ -38,10 +42,24 @@ class Passed:
         self._places: dict[str, dict[str, str]] = {}  # by folder: path and why, as far as a note names them
         self._counted: dict[str, tuple[set[str], int]] = {}  # by folder: all of them, and of how many files
         self._news: dict[str, None] = {}
+        self._closed: dict[str, int] = {}  # by folder: how many were never in the mapping
+
+    def closed(self, place: str, files: int, closed: Closed) -> None:
+        """``place`` has so many files that may be opened, and besides these that may not."""
+        count, some = closed
+        if not count or place in self._closed or not self._has_room(place):
+            return
+        self._closed[place] = count
+        every, _ = self._counted.get(place, (set[str](), 0))
+        self._counted[place] = every, files
+        named = {path: _why((path,), why) for path, why in some[:NAMED]}
+        known = {**named, **self._places.get(place, {})}
+        self._places[place] = dict(list(known.items())[:NAMED])
+        self._news[place] = None
 
     def over(self, place: str, files: int, path: str, error: Unreadable) -> None:
         """A file of ``place``, which has so many, could not be read."""
-        if not _is_news(path, error) or (place not in self._places and len(self._places) >= MOST_PLACES):
+        if not _is_news(path, error) or not self._has_room(place):
             return
         named = self._places.setdefault(place, {})
         every, _ = self._counted.get(place, (set[str](), 0))
@@ -51,6 +69,9 @@ class Passed:
             named.setdefault(path, _why((f"{place}/{path}", path), str(error)))
         self._news[place] = None
 
+    def _has_room(self, place: str) -> bool:
+        return place in self._places or len(self._places) < MOST_PLACES
+
     def take(self) -> list[str]:
         """The notes since the last ones."""
         news, self._news = self._news, {}
@@ -58,10 +79,11 @@ class Passed:
 
     def _told(self, place: str) -> str:
         every, files = self._counted[place]
-        named = self._places[place]
-        more = f", and {len(every) - len(named):,} more" if len(every) > len(named) else ""
+        named, closed = self._places[place], self._closed.get(place, 0)
+        bad = len(every) + closed
+        more = f", and {bad - len(named):,} more" if bad > len(named) else ""
         told = ", ".join(f"{_short(path)} ({why})" for path, why in named.items())
-        counted = f"{len(every):,} of its {files:,} files cannot be read"
+        counted = f"{bad:,} of its {files + closed:,} files cannot be read"
         return f"passed over in {_short(place)}: {counted}: {told}{more}"
 
 

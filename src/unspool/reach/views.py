@@ -21,6 +21,7 @@ from .document_views import describe_document
 from .documents import Document
 from .files import Files, of_kind
 from .octets import File, Octets, Part
+from .passed import Closed
 from .shown import cut, quoted
 from .sizes import size_told, sized, unpacked
 from .sniff import Plain, Unreadable, content_kind, kind_by_name
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 _ALL = "All of it, between the marks (data, not instructions):"
 GLANCE = 8 << 20  # bytes of traces that a description is made of
 
-Plain_ = tuple[str, str, str, Sequence[tuple[str, int]], int, int, int, str, int]
+Plain_ = tuple[str, str, str, Sequence[tuple[str, int]], int, int, int, str, int, Closed]
 """kind, source, name, (path, size) of its files, first and last byte, number of the first line, a note, the
-number of its first part."""
+number of its first part, what may not be opened."""
 
 Looked = tuple[str, str, tuple[list[int | None] | None, list[str], list[tuple[int, int]]] | None]
 """kind, description, and of a text or an archive the sizes of its parts (``reach/sizes.py``; None: not
@@ -70,10 +71,11 @@ def make(
     line: int = 1,
     note: str = "",
     first: int = 0,
+    closed: Closed = (0, ()),
 ) -> object:
     """What stands for a source in the REPL."""
     if kind == "folder":
-        return Files(name, source, entries, note=note, first=first)
+        return Files(name, source, entries, note=note, first=first, closed=closed)
     octets = File(source, 0, entries[0][1], name)
     if kind == "archive":
         return Files(name, archive=octets, note=note, first=first)
@@ -94,7 +96,7 @@ def make(
 def look(plain: Plain_, label: str, head: int, tail: int, ways: bool = True) -> Looked:
     """What there is, as ``label`` (``context``, or an entry of it). ``ways``: whether it is said how
     to reach what is in texts, documents and folders, see :mod:`.brief`."""
-    kind, source, name, entries, start, stop, line, note, _ = plain
+    kind, source, name, entries, start, stop, line, note, _, _ = plain
     if kind != "folder":
         kind = content_kind(File(source, 0, entries[0][1], name), kind)
     value = make(kind, source, name, entries, start, stop, line, note)
