@@ -20,6 +20,7 @@ from .cache import ReplyCache
 from .checks import kind
 from .contexts.identity import hash_of
 from .contexts.looking import looked
+from .contexts.named import named_twice
 from .contexts.several import Contexts, check_beside, plain
 from .contexts.sources import closed_in, names_of, sources_in, with_sources
 from .ending import to_the_end
@@ -145,6 +146,7 @@ class Engine:
         context, told = await looked(given, scope.sandbox, *scope.profile.described)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
         scope, chosen = self._by(strategy, scope, task)
+        scope.note(named_twice(sources))
         if driver is not None:
             scope.spawn, scope.driven = driver.spawn, True
         started = RunStarted(
@@ -163,7 +165,7 @@ class Engine:
                 **({"max_turns": None} if driver else _bounded(scope.profile.most_turns, settings.limits)),
             },
             context_hash=await hash_of(context) if settings.store is not None else None,
-            sources=tuple(sources) or paths,
+            sources=tuple(dict.fromkeys(sources)) or paths,
             folder=os.getcwd() if sources or paths else "",
             kept=plain(context) if settings.keep_context and not any(sources_in(context)) else None,
             paths=bool(paths),

@@ -209,7 +209,8 @@ class RLM:
         """The events of a run as they happen; the last is ``run.ended``. Leaving early cancels it.
 
         Replies are told of while they are written (``model.delta``), where the model can.
-        ``sources`` names the files that the context was read from, so that resume can read them again.
+        ``sources`` names the files that the context was read from, so that resume can read them again; a
+        note of the run tells of one that is named twice.
         """
         wanted, plan = self._check(query, answer, strategy), Branches.of(branches, agree)
         return self._events(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -109,6 +110,30 @@ def test_an_input_that_cannot_be_read_is_one_clear_error(
     assert all(word in told for word in words), told
     assert "Traceback" not in told
     assert cli.server.asks == []
+
+
+@pytest.mark.parametrize("question", ["how many?", "how many", "say 'when'"])
+def test_a_question_behind_its_file_is_told_to_come_first(make_cli: MakeCli, question: str) -> None:
+    cli = make_cli([submits("1")])
+    name = cli.file("server.log", "one\n")
+    done = cli.run(cli.ask(name, question))
+    assert (done.returncode, done.stdout) == (2, b"")
+    told = done.stderr.decode().strip()
+    assert f"{question}: no such file, but server.log is one. The question comes first: " in told
+    assert shlex.split(told.partition("first: ")[2]) == ["unspool", "ask", question, name]
+    done = cli.run(cli.ask(name, name))  # a question may be called as a file is
+    assert done.returncode == 0, done.stderr
+    both = cli.run(cli.ask(name, "none.txt", name))
+    assert b"none.txt: no such file. Check the path." in both.stderr
+
+
+def test_a_file_that_is_named_twice_is_told(make_cli: MakeCli) -> None:
+    cli = make_cli([submits("context")])
+    names = [cli.file("a.log", "one\n"), cli.file("b.log", "two\n"), "a.log"]
+    done = cli.run(cli.ask("?", *names, "--json"))
+    said = json.loads(done.stdout)
+    assert said["answer"] == {"a.log": "one\n", "b.log": "two\n"}
+    assert said["notes"] == ["a.log is named 2 times: it is read as one input"]
 
 
 def test_nothing_piped_is_an_error_that_says_what_to_do(make_cli: MakeCli) -> None:

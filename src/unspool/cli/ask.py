@@ -119,10 +119,10 @@ def ask(
         from ..rlm import RLM
         from ..strategies import checked
         from .display import make_display
-        from .inputs import read_answer_type, read_context, source_names
+        from .inputs import read_answer_type, read_asked, source_names
         from .pulling import shown_progress
 
-        context, sources = read_context(files or ()), source_names(files or ())
+        context, sources = read_asked(question, files or ()), source_names(files or ())
         budget = Budget(usd=usd, tokens=tokens, calls=calls, seconds=seconds)
         if not question.strip():
             raise ConfigError("QUESTION is empty: say what to find out")

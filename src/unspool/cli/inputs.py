@@ -8,12 +8,16 @@ Large files, folders, globs, archives, tables and databases are a :class:`~pathl
 
 from __future__ import annotations
 
+import glob
 import json
+import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..answers import AnswerType
+from ..contexts.folders import LONGEST
 from ..contexts.named import read_name
 from ..contexts.text import decode, read_file, read_piped
 from ..errors import ConfigError, ContextError
@@ -43,10 +47,28 @@ def read_context(files: Sequence[str]) -> str | Path | dict[str, str | Path]:
     return next(iter(texts.values())) if len(texts) == 1 else texts
 
 
+def read_asked(question: str, files: Sequence[str]) -> str | Path | dict[str, str | Path]:
+    """The context of a question; where that stands behind its file, the error says so."""
+    if files and os.path.exists(question) and not any(map(_is_there, files)):
+        raise ContextError(
+            f"{files[0]}: no such file, but {question} is one. The question comes first: "
+            f"unspool ask {shlex.quote(files[0])} {shlex.quote(question)}"
+        )
+    return read_context(files)
+
+
+def _is_there(name: str) -> bool:
+    """Whether it is an input; of a glob, whether it matches."""
+    full = os.path.expanduser(name)
+    if name == STDIN or os.path.lexists(full) or len(full) > LONGEST:
+        return True
+    return next(glob.iglob(full, recursive=True), None) is not None
+
+
 def source_names(files: Sequence[str]) -> tuple[str, ...]:
-    """The files from which the same context can be read again; nothing for what was piped in."""
-    names = tuple(dict.fromkeys(files))
-    return () if STDIN in names else names
+    """The files from which the same context can be read again, as they were named; nothing for what was
+    piped in."""
+    return () if STDIN in files else tuple(files)
 
 
 def read_answer_type(given: str | None) -> object:

@@ -10,6 +10,7 @@ reached by its source whatever its size.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,6 +33,16 @@ def read_name(name: str, folder: str = "") -> str | Path:
         return Path(name)
     data = read_bytes(full if folder else name)
     return decode(data, name) if is_plain_text(data) else Path(name)
+
+
+def named_twice(names: Sequence[str]) -> list[str]:
+    """A note for each name that stands there more than once.
+
+    >>> named_twice(["a.log", "b.log", "a.log"])
+    ['a.log is named 2 times: it is read as one input']
+    """
+    times = Counter(names)
+    return [f"{name} is named {n} times: it is read as one input" for name, n in times.items() if n > 1]
 
 
 def _is_small_text(path: str) -> bool:
