@@ -400,7 +400,7 @@ def test_a_first_step_that_says_this_is_told_what_was_said_before() -> None:
 def test_the_helpers_do_not_overwrite_each_other() -> None:
     """They share one namespace in the REPL: a name of one file must not be another thing in the next."""
     made: dict[str, str] = {}
-    for noun, text in zip(("records", "words", "code", "look", "tools"), IMPORTS[3:], strict=False):
+    for noun, text in zip(("records", "tables", "words", "code", "look", "tools"), IMPORTS[3:], strict=False):
         for node in ast.parse(text).body:
             names = (
                 [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef)

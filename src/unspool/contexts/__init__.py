@@ -27,8 +27,11 @@ from .text import describe_text, read_file
 __all__ = ["Contexts", "describe", "read_file"]
 
 
-def describe(value: object, *, head: int = 600, tail: int = 300, name: str = "context") -> str:
-    """``value`` in words, with at most ``head`` + ``tail`` characters of it. ``name``: what it is called."""
+def describe(
+    value: object, *, head: int = 600, tail: int = 300, name: str = "context", ways: bool = True
+) -> str:
+    """``value`` in words, with at most ``head`` + ``tail`` characters of it. ``name``: what it is called.
+    ``ways``: whether it is said how to reach the cells of a table."""
     room = head + tail
     if isinstance(value, str):
         return describe_text(TextPart(value, 0, len(value)), head, tail, name)
@@ -39,8 +42,10 @@ def describe(value: object, *, head: int = 600, tail: int = 300, name: str = "co
     if (picture := describe_image(value, name)) is not None:
         return picture
     if isinstance(value, Contexts):
-        return describe_several(value, lambda v, h, t, n: describe(v, head=h, tail=t, name=n), head, tail)
-    if (known := described(value, room, name)) is not None:
+        return describe_several(
+            value, lambda v, h, t, n: describe(v, head=h, tail=t, name=n, ways=ways), head, tail
+        )
+    if (known := described(value, room, name, ways)) is not None:
         return known
     if (fields := fields_of(value)) is not None:
         return describe_record(value, fields, room, name)

@@ -72,13 +72,13 @@ async def looked(context: object, sandbox: Sandbox, head: int, tail: int, ways: 
         return context, await _live(context, sandbox, head)
     sources = _labelled(context)
     if not sources:
-        return context, describe(context, head=head, tail=tail)
+        return context, describe(context, head=head, tail=tail, ways=ways)
     whole = isinstance(context, Source)
     if not whole:
         head, tail = head // 2, tail // 2
     found = await _look(context, sources, sandbox, (head, tail, ways))
     if found is None:
-        return context, describe(context, head=head, tail=tail)
+        return context, describe(context, head=head, tail=tail, ways=ways)
     if isinstance(context, Source):
         return looked_at(context, found[0].kind, found[0].parts), found[0].description
     assert isinstance(context, Mapping)
@@ -97,7 +97,7 @@ async def looked(context: object, sandbox: Sandbox, head: int, tail: int, ways: 
         kept = cast("Mapping[object, object]", Contexts(cast("Mapping[str, object]", kept)))
     kept = cast("Mapping[object, object]", numbered(kept))
     shown = [each.description for each in found[:MOST_SHOWN]]
-    return kept, "\n\n".join([describe(kept, head=head, tail=tail), *shown])
+    return kept, "\n\n".join([describe(kept, head=head, tail=tail, ways=ways), *shown])
 
 
 async def _live(context: InKernel, sandbox: Sandbox, head: int) -> str:

@@ -33,9 +33,9 @@ IMPORTS = (
     "import re, json, math, statistics, collections, itertools",
     "from collections import Counter, defaultdict",
     "from datetime import date, datetime, timedelta",
-    *map(_source, ("records", "words", "code", "look", "tools")),
+    *map(_source, ("records", "tables", "words", "code", "look", "tools")),
     # small_tools sets an empty ``lines`` of its own: this comes after it
-    "lines, columns = records([] if in_files(context) else "
+    "lines, columns = records([] if in_files(context) or has_tables(context) else "
     "context.lines() if hasattr(type(context), 'lines') else lines_of(context))",
 )
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from .small_code import PYTHON, classes, definitions, functions, is_code, owners
 from .small_records import field_list, in_files, lines_of, records, without_marks
+from .small_tables import has_tables, table_lines
 from .small_words import (
     AS_IT_IS,
     COMMON_WORDS,
@@ -135,9 +136,14 @@ def look(question: str, data: Sequence[str]) -> None:
 
 
 def _in_memory(data: Sequence[str]) -> list[str]:
-    """The lines to look at. Those of files are read now, and ``lines`` and ``columns`` are set to them."""
+    """The lines to look at. Those of files and tables are read now, and ``lines`` and ``columns`` are set."""
     given = globals().get("context")
-    if in_files(given):
+    if has_tables(given):
+        data, names, told = table_lines(given)
+        for each in told:
+            print(each)  # noqa: T201
+        globals().update(lines=data, columns=names)
+    elif in_files(given):
         data, names = records(lines_of(given))
         if len(data) >= MOST_LINES:
             print(f"lines has the first {MOST_LINES:,} lines of these files.")  # noqa: T201

@@ -22,8 +22,18 @@ _MARKS = re.compile(r"^=== (?:page|slide) \d+(?: \([^)\n]*\))? ===\n", re.MULTIL
 
 def brief(label: str, what: str, shown: str, note: str = "") -> str:
     """Of a text or a document, which ``shown`` has a part of."""
-    among = "" if label == "context" else ", beside those of the others"
-    return f"`{label}` is {what}. The list `lines` has its lines{among}.{note}\n{_MARKS.sub('', shown)}"
+    return (
+        f"`{label}` is {what}. The list `lines` has its lines{_among(label)}.{note}\n{_MARKS.sub('', shown)}"
+    )
+
+
+def brief_rows(label: str, what: str, shown: str) -> str:
+    """Of a table, a workbook or a database: ``prompts/small_tables.py`` makes lines of their rows."""
+    return f"`{label}` is {what}. The list `lines` has its rows{_among(label)}.\n{shown}"
+
+
+def _among(label: str) -> str:
+    return "" if label == "context" else ", beside those of the others"
 
 
 def brief_files(label: str, name: str, note: str, tree: str) -> str:
