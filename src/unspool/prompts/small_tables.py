@@ -26,7 +26,7 @@ from typing import Any
 
 from .small_records import MOST_FILES, MOST_NAMES, MOST_ROWS, Row, lines_of, records
 
-MOST_CELLS = 4_000_000  # of a table: what is more takes a minute to read
+MOST_CELLS = 2_000_000  # of a table: so many of a sheet take most of a minute to read
 MOST_TITLES = 20  # rows above the head of a sheet
 NAMED_TABLES = 8  # that are told by name
 TABLE_FILES = (".xlsx", ".xlsm", ".parquet", ".pq", ".sqlite", ".sqlite3", ".db", ".db3")
