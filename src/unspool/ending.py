@@ -7,7 +7,6 @@ there is to say of it; only cancellation passes through, after that.
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import replace
 
 from .agreement import Branches
@@ -71,23 +70,4 @@ def _notes(scope: Scope, task: Task) -> list[str]:
         )
     if scope.cache is not None and scope.cache.trouble is not None:
         notes.append(f"the cache of replies could not be used: {scope.cache.trouble}")
-    if names_file(task.context):
-        notes.append(
-            f"the context was the text {task.context!r}, which is the name of a file here, too: for what is "
-            "in it, give Path(…)"
-        )
     return notes
-
-
-LONGEST_NAME = 255  # characters
-
-
-def names_file(context: object) -> bool:
-    """Whether a text is the name of a file, as one who forgot ``Path`` would give it.
-
-    >>> names_file("no such file"), names_file("."), names_file(3)
-    (False, False, False)
-    """
-    if not isinstance(context, str) or not 0 < len(context) <= LONGEST_NAME or "\0" in context:
-        return False
-    return os.path.isfile(context)

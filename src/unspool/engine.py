@@ -20,7 +20,7 @@ from .cache import ReplyCache
 from .checks import kind
 from .contexts.identity import hash_of
 from .contexts.looking import looked
-from .contexts.named import named_twice
+from .contexts.named import named_twice, only_named
 from .contexts.several import Contexts, check_beside, plain
 from .contexts.sources import closed_in, names_of, sources_in, with_sources
 from .ending import to_the_end
@@ -146,7 +146,7 @@ class Engine:
         context, told = await looked(given, scope.sandbox, *scope.profile.described)
         task = Task("0", None, 0, query, context, told, wanted, Meter(settings.budget))
         scope, chosen = self._by(strategy, scope, task)
-        scope.note(named_twice(sources))
+        scope.note(named_twice(sources) if sources else only_named(task.context))
         if driver is not None:
             scope.spawn, scope.driven = driver.spawn, True
         started = RunStarted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -361,7 +362,8 @@ def test_branches_are_told_with_their_cost_and_how_they_agree(make_cli: MakeCli)
     assert got["branches"]["agreeing"] + got["branches"]["stopped"] == 3
     assert got["usage"]["calls"] <= 4
     told = done.stderr.decode()
-    assert "branch 1: answered (submitted), cost unknown" in told
+    answered = re.findall(r"branch [123]: answered \(submitted\), cost unknown", told)
+    assert len(set(answered)) == got["branches"]["agreeing"] >= 2  # any two of them may be the first
     assert "of 3 branches agree" in told
 
 

@@ -18,6 +18,7 @@ from .sources import is_text_name
 from .text import decode, is_plain_text, read_bytes
 
 SMALL_FILE = 4 << 20  # bytes
+LONGEST_NAME = 255  # characters
 
 
 def read_names(names: Sequence[str], folder: str = "") -> object:
@@ -43,6 +44,22 @@ def named_twice(names: Sequence[str]) -> list[str]:
     """
     times = Counter(names)
     return [f"{name} is named {n} times: it is read as one input" for name, n in times.items() if n > 1]
+
+
+def only_named(context: object) -> list[str]:
+    """A note where a text is the name of a file, as one who forgot ``Path`` would give it.
+
+    >>> only_named("no such file"), only_named("."), only_named(3)
+    ([], [], [])
+    """
+    if not isinstance(context, str) or not 0 < len(context) <= LONGEST_NAME or "\0" in context:
+        return []
+    if not os.path.isfile(context):
+        return []
+    return [
+        f"the context is the text {context!r}, which is the name of a file here, too: for what is in it, "
+        "give Path(…)"
+    ]
 
 
 def _is_small_text(path: str) -> bool:
