@@ -24,6 +24,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from pathlib import Path
@@ -88,7 +89,7 @@ class Syncer:
                 _sync_file(path)
             if values:
                 _sync_file(values[0].parent)  # their names
-            os.fdatasync(fd)
+            _sync_data(fd)
             self.synced += 1
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):  # it knows no such thing
@@ -112,6 +113,13 @@ def replace_whole(path: Path, data: bytes) -> None:
     _sync_file(part)
     os.replace(part, path)
     _sync_file(path.parent)  # its name
+
+
+def _sync_data(fd: int) -> None:
+    if sys.platform == "linux":
+        os.fdatasync(fd)
+    else:  # not everybody has the lesser one
+        os.fsync(fd)
 
 
 def _sync_file(path: Path) -> None:

@@ -36,6 +36,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -212,7 +213,7 @@ class _Open:
                 return
         fd = os.open(self._path / RESERVE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.posix_fallocate(fd, 0, RESERVED)
+            _allocate(fd, RESERVED)
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that has no such thing
                 raise
@@ -290,6 +291,13 @@ class _Open:
                 os.unlink(self._path / RESERVE)
             else:
                 os.rename(self._path / RESERVE, spare)
+
+
+def _allocate(fd: int, size: int) -> None:
+    if sys.platform == "linux":
+        os.posix_fallocate(fd, 0, size)
+    else:
+        os.pwrite(fd, bytes(size), 0)
 
 
 def _is_whole(path: Path, size: int) -> bool:

@@ -21,6 +21,7 @@ import asyncio
 import copyreg
 import io
 import json
+import mmap
 import os
 import pickle
 import sys
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..errors import ContextError
 from ..types import TextPart
 from . import _classes, _parcel
-from ._texts import WIDTH, seal, write_all, write_characters, write_text
+from ._texts import WIDTH, memory_file, seal, write_all, write_characters, write_text
 
 if TYPE_CHECKING:
     import polars
@@ -43,7 +44,7 @@ _MANY = 100  # items
 _APART = 64 << 10  # characters of a text, or bytes of a buffer, that is worth a place of its own
 _LOOKED = 20_000  # values of a collection that are looked at for large texts
 _FEW_PER_TEXT = 2_000  # values beside each large text: looking at each value costs, too
-_PAGE = 4096
+_PAGE = max(4096, mmap.ALLOCATIONGRANULARITY)  # 16 KB on some machines
 PICKLE = "pickle"
 
 
@@ -79,7 +80,7 @@ def hand_over(value: object) -> Handed:
     if type(value) is str:
         fd, layout, size = write_text(value)
         return Handed(fd, layout, 0, len(value), size)
-    fd = os.memfd_create("context", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fd = memory_file("context")
     try:
         size = _write(fd, value)
         seal(fd)

@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from ..errors import SandboxUnavailable
-from . import _sent, _wire
+from . import _packets, _sent, _wire
 from .zygote import Request
 
 READY_SECONDS = 60.0  # for the REPL, once Python has answered
@@ -133,7 +133,7 @@ class Line:
     def open(self, request: Request, fds: Sequence[int]) -> None:
         """Returns at once."""
         control, orders, context, room = map(os.dup, fds)
-        sockets = socket.socket(fileno=control), socket.socket(fileno=orders)
+        sockets = socket.socket(fileno=control), _packets.at(orders)
         threading.Thread(
             target=self._live, args=(request, sockets, context, room), name="unspool-command", daemon=True
         ).start()

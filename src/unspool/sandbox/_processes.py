@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..errors import ContextError, SandboxUnavailable
+from . import _packets
 from ._channel import FrameChannel, PacketChannel
 from ._handover import Handed
+from ._texts import memory_file, seal
 from .protocol import ReplSpec
 from .worker import Frame, FrameReader, ProtocolError, Screen, pack
 from .zygote import Request
@@ -26,6 +28,7 @@ CLOSE_SECONDS = 5.0
 KEEPER_SECONDS = 2.0
 FORK_SECONDS = 15.0
 _SMALL_FRAME = 4 << 20  # what a checkpoint may say
+_OF_ONE_SIZE = 0x1 | 0x2 | 0x4  # no more seals, no shrinking, no growing
 
 
 class Listener(Protocol):
@@ -71,9 +74,9 @@ class NodeProcesses:
         self._ended = asyncio.Event()
 
     async def open(self, spec: ReplSpec, handed: Handed, request: Request) -> None:
-        self._shown, self._room = spec.shown, Screen.room(spec.shown)
+        self._shown, self._room = spec.shown, _room(spec.shown)
         control, theirs = socket.socketpair()
-        orders, keepers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        orders, keepers = _packets.pair()
         try:
             self._maker.open(request, [theirs.fileno(), keepers.fileno(), handed.fd, self._room])
         except BaseException:  # whatever happened, nothing was opened
@@ -94,10 +97,10 @@ class NodeProcesses:
         """A REPL with all that is in this one, between two cells. ``memory``: bytes that all of them together
         may use more. Raises ``SandboxUnavailable`` with what is in the way."""
         twin = NodeProcesses(self._maker)
-        twin._shown, twin._room = self._shown, Screen.room(self._shown)
+        twin._shown, twin._room = self._shown, _room(self._shown)
         control, theirs = socket.socketpair()
-        orders, keepers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        desk, workers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        orders, keepers = _packets.pair()
+        desk, workers = _packets.pair()
         twin._attach(control, orders)
         assert self._orders is not None
         with theirs, keepers, desk, workers:
@@ -221,6 +224,14 @@ class NodeProcesses:
             self._opened.set_exception(_Lost(self.lost))
         if self.listener is not None:
             self.listener.on_lost(self.lost)
+
+
+def _room(shown: int) -> int:
+    """A file for the screen, with a size that nobody can change."""
+    fd = memory_file("screen")
+    os.ftruncate(fd, Screen.size(shown))
+    seal(fd, _OF_ONE_SIZE)
+    return fd
 
 
 class _Lost(Exception):

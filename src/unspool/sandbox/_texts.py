@@ -60,7 +60,7 @@ def _encoded(text: str, layout: str) -> Iterator[bytes]:
 
 def write_text(text: str) -> tuple[int, str, int]:
     """A sealed memfd with the text, its layout and its size in bytes. Copies a chunk at a time."""
-    fd = os.memfd_create("context", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fd = memory_file("context")
     try:
         layout = write_characters(fd, text)
         size = WIDTH[layout] * len(text)
@@ -92,9 +92,21 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
         view = view[os.write(fd, view) :]
 
 
-def seal(fd: int) -> None:
-    """From here on nobody can change the file, whoever holds it."""
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
+def memory_file(name: str) -> int:
+    """A file without a name, in memory, that can be sealed; where the system has none, one on disk."""
+    if sys.platform == "linux":
+        return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def seal(fd: int, seals: int = _SEALS) -> None:
+    """From here on nobody can change the file, whoever holds it. Only Linux has such a thing; elsewhere who
+    has the file could, so no two REPLs are given the same one."""
+    if sys.platform == "linux":
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
 
 
 def map_text(fd: int, layout: str, start: int, length: int, *, zero_copy: bool) -> str:

@@ -7,7 +7,7 @@ not open is a report with the reason.
 >>> visit("no such").tier is None
 Traceback (most recent call last):
     ...
-unspool.errors.WrongSetting: sandbox='no such': use process, none, jupyter, command:…, or pass a Sandbox
+unspool.errors.WrongSetting: sandbox='no such': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sandbox ``command``: a REPL in whatever a command leads to, such as a container or another machine.
 
 Contract: :class:`Sandbox` and :class:`Repl` of :mod:`unspool.sandbox.protocol`. The command has to give stdin
-and stdout of a Python interpreter (Linux, 3.11 or newer, standard library); nothing has to be installed
+and stdout of a Python interpreter (on Linux, 3.11 or newer, standard library); nothing has to be installed
 there, what runs in it is sent. Each REPL is a run of the command of its own, and ends with it. It is as safe
 as what the command runs in: unspool adds limits of memory, time and processes, but no isolation. A lost
 connection ends the cell; the REPL begins anew with the context alone (``restarted``), and says what was lost.
@@ -59,10 +59,8 @@ class CommandSandbox(Home):
                 "e.g. 'docker run -i --rm --network none python:3.13-slim python3 -'"
             )
         number("start_seconds", start_seconds, 0.001)
-        if sys.platform != "linux":
-            raise SandboxUnavailable(
-                "the host's side of this sandbox needs Linux too: run unspool itself in the container"
-            )
+        if sys.platform == "win32":
+            raise SandboxUnavailable("this sandbox needs Linux or macOS: run unspool itself in the container")
         super().__init__()
         self._argv = argv
         self._seconds = start_seconds

@@ -3,19 +3,20 @@
 >>> shared_sandbox("no such")
 Traceback (most recent call last):
     ...
-unspool.errors.WrongSetting: sandbox='no such': use process, none, jupyter, command:…, or pass a Sandbox
+unspool.errors.WrongSetting: sandbox='no such': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 
 from .._runtime import runtime
 from ..errors import WrongSetting
 from .protocol import Sandbox
 
-NAMES = ("process", "none", "jupyter", "command:…")
+NAMES = ("process", "seatbelt", "none", "jupyter", "command:…")
 _COMMAND = "command:"
 
 _shared: dict[tuple[int, str], Sandbox] = {}
@@ -46,6 +47,14 @@ def new_sandbox(name: str) -> Sandbox:
         from .command import CommandSandbox
 
         return CommandSandbox(name.removeprefix(_COMMAND))
+    if name == "seatbelt":
+        from .seatbelt import SeatbeltSandbox
+
+        return SeatbeltSandbox()
+    if name == "none" and sys.platform != "linux":
+        from .lone import LoneSandbox
+
+        return LoneSandbox()
     if name in ("process", "none"):
         from .process import ProcessSandbox
 

@@ -31,7 +31,6 @@ import dataclasses
 import datetime
 import decimal
 import enum
-import fcntl
 import importlib
 import io
 import itertools
@@ -617,7 +616,7 @@ class Screen:
     """What a cell prints: its head and its tail, in anonymous memory that forks share.
 
     So the checkpoint, or the host, can hand over what a killed cell had printed. Characters are kept
-    as UTF-32: each has the same width, whatever it is. ``fd``: a file in memory for it, see :meth:`room`.
+    as UTF-32: each has the same width, whatever it is. ``fd``: a file for it, of :meth:`size` bytes.
     """
 
     _TOTAL = struct.Struct("<Q")
@@ -633,18 +632,16 @@ class Screen:
         self.pipe: int | None = None  # what is written past Python, by C code or os.write(1, …)
 
     @classmethod
-    def room(cls, shown: int) -> int:
-        """A file in memory with a size that nobody can change."""
-        fd = os.memfd_create("screen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(fd, cls._START + 4 * (shown + 2))  # head and tail have a character at least
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
-        return fd
+    def size(cls, shown: int) -> int:
+        return cls._START + 4 * (shown + 2)  # head and tail have a character at least
 
     def attach(self) -> None:
         """Points the file descriptors 1 and 2 at a pipe that is read whenever something is printed."""
         if self.pipe is not None:
             os.close(self.pipe)
-        self.pipe, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.pipe, writer = os.pipe()
+        os.set_blocking(self.pipe, False)
+        os.set_blocking(writer, False)
         os.dup2(writer, 1, inheritable=True)
         os.dup2(writer, 2, inheritable=True)
         os.close(writer)
@@ -1992,9 +1989,8 @@ def rehearse() -> None:
     """Makes a REPL and throws it away: see :meth:`Repl.rehearse`."""
     reserve = Reserve()
     reserve.take()
-    screen = Screen(8_000, room := Screen.room(8_000))
+    screen = Screen(8_000)
     Repl(screen, "", ["tool"], ["import re"], reserve).rehearse()
-    os.close(room)
     screen.close()
     reserve.drop()
     FrameReader().feed(pack("ready"))

@@ -1,0 +1,90 @@
+"""Whether a sandbox keeps code in: harmless ways out of it, each really tried by a cell.
+
+Contract: :func:`tried` plants what there is to go for, opens a REPL, and has a cell go for it; what it returns
+says of each of :data:`WAYS` how it ended. A way counts as shut only with the error of a refusal
+(``PermissionError``): one that failed otherwise was not tried. Nothing that a way does is of harm where it is
+open: it reads and changes what was planted, or asks for signal 0.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from ..errors import SandboxError
+from .protocol import HostCall, HostReply, OnCall, Repl, ReplSpec
+
+SECONDS = 30.0
+SHUT = "shut"
+WAYS: Mapping[str, str] = {
+    "read a file": "open(planted + '/file').read()",
+    "list a folder": "os.listdir(planted)",
+    "list the home folder": "os.listdir(home)",
+    "write a file": "open(planted + '/mine', 'w').write('x')",
+    "change a file": "open(planted + '/file', 'a').write('x')",
+    "remove a file": "os.unlink(planted + '/other')",
+    "make a folder": "os.mkdir(planted + '/folder')",
+    "change a mode": "os.chmod(planted + '/file', 0o600)",
+    "link to a file": "os.link(planted + '/file', 'linked')",
+    "connect to a server": "socket.create_connection(('127.0.0.1', port), 5.0)",
+    "send a packet": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', port))",
+    "be a server": "socket.socket().bind(('127.0.0.1', 0))",
+    "connect to a local socket": "socket.socket(socket.AF_UNIX).connect(planted + '/s')",
+    "fork": "os.fork() or os._exit(0)",
+    "start a program": "os.posix_spawn('/bin/ls', ['ls'], {})",
+    "signal a process": "os.kill(host, 0)",
+    "become a program": "os.execve('/bin/ls', ['ls'], {})",  # the last: it is the end of the cell
+}
+_CELL = """
+import errno, os, socket
+planted, home, port, host, ways = context
+def way(code):
+    try:
+        eval(code)
+    except PermissionError:
+        return 'shut'
+    except BaseException as error:
+        return f'not tried: {type(error).__name__}: {error}'
+    return 'open'
+for name, code in ways.items():
+    seen(name, 'open: the process is another program now')
+    seen(name, way(code))
+"""
+
+Tried = Mapping[str, str]
+Open = Callable[[ReplSpec, OnCall], Awaitable[Repl]]
+
+
+async def tried(open_repl: Open) -> Tried:
+    """How each way ended: :data:`SHUT`, or in other words. Raises ``SandboxError`` where no REPL opens."""
+    found = dict.fromkeys(WAYS, "not tried")
+
+    async def on_call(call: HostCall) -> HostReply:
+        if call.name == "seen" and len(call.args) == 2 and call.args[0] in found:
+            found[str(call.args[0])] = str(call.args[1])[:200]
+        return HostReply()
+
+    with tempfile.TemporaryDirectory(prefix="unspool-trial-") as folder:
+        planted = os.path.realpath(folder)
+        for name in ("file", "other"):
+            Path(planted, name).write_text("a file of the host", encoding="ascii")
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+            local.bind(os.path.join(planted, "s"))
+            local.listen()
+            context = (planted, str(Path.home()), server.getsockname()[1], os.getpid(), dict(WAYS))
+            repl = await open_repl(ReplSpec(context, tools=("seen",)), on_call)
+            try:
+                result = await repl.execute(_CELL, seconds=SECONDS)
+            finally:
+                await repl.close()
+    if result.outcome != "ok" and set(found.values()) <= {"not tried"}:
+        raise SandboxError(result.error.message if result.error else "; ".join(result.notes))
+    return found
+
+
+def through(found: Tried) -> str:
+    """What is not shut, in words; nothing where all is."""
+    return "; ".join(f"{name} ({how})" for name, how in found.items() if how != SHUT)
