@@ -18,6 +18,7 @@ import select
 import signal
 import socket
 import sys
+import types
 from pathlib import Path
 
 SANDBOX = Path(__file__).resolve().parents[2] / "src" / "unspool" / "sandbox"
@@ -45,6 +46,8 @@ def pretend() -> None:
         for name in [name for name in dir(module) if re.match(pattern, name)]:
             delattr(module, name)
     sys.platform = "darwin"
+    sys.modules["_scproxy"] = proxies = types.ModuleType("_scproxy")
+    proxies._get_proxies = proxies._get_proxy_settings = dict  # type: ignore[attr-defined]
     here = os.uname()
     os.uname = lambda: os.uname_result(("Darwin", here.nodename, "25.0.0", "Darwin Kernel", "arm64"))
     pair, stat, library = socket.socketpair, os.stat, ctypes.CDLL.__getattr__
@@ -76,7 +79,7 @@ def sandbox_exec(arguments: list[str], *, enforced: bool = True) -> None:
     """``-p PROFILE PYTHON -S -s -P SCRIPT …``: in the place of an exec, the script runs here."""
     option, profile, program, *flags, script, told = arguments
     assert (option, flags) == ("-p", ["-S", "-s", "-P"]), arguments
-    assert profile.startswith("(version 1)\n(deny default)\n(allow process-exec "), profile
+    assert profile.startswith("(version 1)\n(deny default)\n"), profile
     assert f'(literal "{program}")' in profile, (program, profile)
     if enforced:
         _confine(profile)

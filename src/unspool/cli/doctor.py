@@ -23,6 +23,7 @@ _PIPED_WIDTH = 100
 _TIERS = {
     "namespaces": "full: namespaces, Landlock and a system call filter",
     "landlock": "without namespaces: Landlock and a system call filter",
+    "seatbelt": "by macOS, with a profile that no Mac of ours has seen",
     "none": "none",
     "other": "as safe as where it leads",
     None: "cannot run here",
@@ -36,7 +37,7 @@ def doctor(
         typer.Option(
             "--sandbox",
             metavar="NAME",
-            help="The sandbox to look at, also jupyter or command:CMD. [default: process]",
+            help="The sandbox to look at, also seatbelt, jupyter or command:CMD. [default: process]",
             show_default=False,
         ),
     ] = "process",
@@ -79,7 +80,7 @@ def _attack() -> AttackReport:
 def works(report: SandboxReport) -> bool:
     """Whether code that is not trusted may run in it."""
     held = all(p.holds for p in report.protections if p.name != _EXTRA)
-    return report.tier in ("namespaces", "landlock") and held
+    return report.tier in ("namespaces", "landlock", "seatbelt") and held
 
 
 def _runs(report: SandboxReport) -> bool:

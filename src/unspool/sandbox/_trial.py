@@ -4,6 +4,9 @@ Contract: :func:`tried` plants what there is to go for, opens a REPL, and has a 
 says of each of :data:`WAYS` how it ended. A way counts as shut only with the error of a refusal
 (``PermissionError``): one that failed otherwise was not tried. Nothing that a way does is of harm where it is
 open: it reads and changes what was planted, or asks for signal 0.
+
+>>> through({"fork": SHUT, "list a folder": "open"})
+'list a folder (open)'
 """
 
 from __future__ import annotations
@@ -15,31 +18,41 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from ..errors import SandboxError
-from .protocol import HostCall, HostReply, OnCall, Repl, ReplSpec
+from .doctor import MEANING
+from .protocol import HostCall, HostReply, OnCall, Protection, Repl, ReplSpec
 
 SECONDS = 30.0
 SHUT = "shut"
-WAYS: Mapping[str, str] = {
-    "read a file": "open(planted + '/file').read()",
-    "list a folder": "os.listdir(planted)",
-    "list the home folder": "os.listdir(home)",
-    "write a file": "open(planted + '/mine', 'w').write('x')",
-    "change a file": "open(planted + '/file', 'a').write('x')",
-    "remove a file": "os.unlink(planted + '/other')",
-    "make a folder": "os.mkdir(planted + '/folder')",
-    "change a mode": "os.chmod(planted + '/file', 0o600)",
-    "link to a file": "os.link(planted + '/file', 'linked')",
-    "connect to a server": "socket.create_connection(('127.0.0.1', port), 5.0)",
-    "send a packet": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', port))",
-    "be a server": "socket.socket().bind(('127.0.0.1', 0))",
-    "connect to a local socket": "socket.socket(socket.AF_UNIX).connect(planted + '/s')",
-    "fork": "os.fork() or os._exit(0)",
-    "start a program": "os.posix_spawn('/bin/ls', ['ls'], {})",
-    "signal a process": "os.kill(host, 0)",
-    "become a program": "os.execve('/bin/ls', ['ls'], {})",  # the last: it is the end of the cell
+_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "network": {
+        "connect to a server": "socket.create_connection(('127.0.0.1', port), 5.0)",
+        "send a packet": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', port))",
+        "be a server": "socket.socket().bind(('127.0.0.1', 0))",
+        "connect to a local socket": "socket.socket(socket.AF_UNIX).connect(planted + '/s')",
+    },
+    "files": {
+        "read a file": "open(planted + '/file').read()",
+        "list a folder": "os.listdir(planted)",
+        "list the home folder": "os.listdir(home)",
+        "link to a file": "os.link(planted + '/file', 'linked')",
+    },
+    "writing": {
+        "write a file": "open(planted + '/mine', 'w').write('x')",
+        "change a file": "open(planted + '/file', 'a').write('x')",
+        "remove a file": "os.unlink(planted + '/unwanted')",
+        "make a folder": "os.mkdir(planted + '/folder')",
+        "change a mode": "os.chmod(planted + '/file', 0o600)",
+    },
+    "processes": {"signal a process": "os.kill(host, 0)"},
+    "programs": {
+        "fork": "os.fork() or os._exit(0)",
+        "start a program": "os.posix_spawn('/bin/ls', ['ls'], {})",
+        "become a program": "os.execve('/bin/ls', ['ls'], {})",  # the last: it is the end of the cell
+    },
 }
+WAYS: Mapping[str, str] = {name: code for ways in _GROUPS.values() for name, code in ways.items()}
 _CELL = """
-import errno, os, socket
+import os, socket
 planted, home, port, host, ways = context
 def way(code):
     try:
@@ -50,7 +63,7 @@ def way(code):
         return f'not tried: {type(error).__name__}: {error}'
     return 'open'
 for name, code in ways.items():
-    seen(name, 'open: the process is another program now')
+    seen(name, 'open: the process is no more')
     seen(name, way(code))
 """
 
@@ -69,7 +82,7 @@ async def tried(open_repl: Open) -> Tried:
 
     with tempfile.TemporaryDirectory(prefix="unspool-trial-") as folder:
         planted = os.path.realpath(folder)
-        for name in ("file", "other"):
+        for name in ("file", "unwanted"):
             Path(planted, name).write_text("a file of the host", encoding="ascii")
         with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
             local.bind(os.path.join(planted, "s"))
@@ -80,7 +93,7 @@ async def tried(open_repl: Open) -> Tried:
                 result = await repl.execute(_CELL, seconds=SECONDS)
             finally:
                 await repl.close()
-    if result.outcome != "ok" and set(found.values()) <= {"not tried"}:
+    if set(found.values()) == {"not tried"}:
         raise SandboxError(result.error.message if result.error else "; ".join(result.notes))
     return found
 
@@ -88,3 +101,12 @@ async def tried(open_repl: Open) -> Tried:
 def through(found: Tried) -> str:
     """What is not shut, in words; nothing where all is."""
     return "; ".join(f"{name} ({how})" for name, how in found.items() if how != SHUT)
+
+
+def protections(found: Tried) -> tuple[Protection, ...]:
+    """The same for ``unspool doctor``."""
+    told = []
+    for group, ways in _GROUPS.items():
+        got = through({name: found[name] for name in ways})
+        told.append(Protection(group, not got, got or f"attempts refused: {len(ways)}", MEANING[group]))
+    return tuple(told)

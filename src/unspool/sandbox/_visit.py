@@ -52,6 +52,10 @@ _ADVICE = (
 
 def visit(name: str) -> SandboxReport:
     """See the module docstring."""
+    if name == "seatbelt":
+        from .seatbelt import report
+
+        return report()
     sandbox = new_sandbox(name)
     with tempfile.NamedTemporaryFile(prefix="unspool-doctor-") as file:
 

@@ -28,7 +28,7 @@ from .protocol import Protection, SandboxReport, Tier
 
 _SECONDS = 60.0
 _ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": "", "HOME": "", "TMPDIR": "", "PWD": ""}
-_MEANING = {
+MEANING = {
     "network": "Code cannot reach the internet, your network or servers on this machine.",
     "files": "Code reads Python, its libraries and what you hand to the run, and no other file.",
     "writing": "Code writes nowhere but in a private folder that is removed with it.",
@@ -137,7 +137,7 @@ def _probe(allow_namespaces: bool) -> _Found:
 def _world(found: _Found) -> Protection:
     held = found["tier"] == "namespaces"
     how = "user, mount, network, pid, IPC and UTS namespaces" if held else f"not here: {found['reason']}"
-    return Protection("separate world", held, how, _MEANING["separate world"])
+    return Protection("separate world", held, how, MEANING["separate world"])
 
 
 def _tried(found: _Found) -> list[Protection]:
@@ -149,15 +149,15 @@ def _tried(found: _Found) -> list[Protection]:
         if tier1 and name in _TIER_1_TOO:
             how = f"{how}; {_TIER_1_TOO[name]}"
         if group is None:
-            protections.append(Protection(name, False, "could not be tried", _MEANING[name]))
+            protections.append(Protection(name, False, "could not be tried", MEANING[name]))
         elif through and name in _KEPT and not tier1:
-            protections.append(Protection(name, True, _KEPT[name], _MEANING[name]))
+            protections.append(Protection(name, True, _KEPT[name], MEANING[name]))
         elif through:
             got = "; ".join(f"{label} ({text})" for label, text in through.items())
-            protections.append(Protection(name, False, f"got through: {got}", _MEANING[name]))
+            protections.append(Protection(name, False, f"got through: {got}", MEANING[name]))
         else:
             protections.append(
-                Protection(name, True, f"{how} (attempts refused: {len(group)})", _MEANING[name])
+                Protection(name, True, f"{how} (attempts refused: {len(group)})", MEANING[name])
             )
     return protections
 
@@ -173,11 +173,11 @@ def _privileges(found: _Found) -> Protection:
         how += ", the identity of nobody instead of root"
     elif found["uid_reason"]:
         how += f"; it is still called root, because {found['uid_reason']}"
-    return Protection("privileges", held, how, _MEANING["privileges"])
+    return Protection("privileges", held, how, MEANING["privileges"])
 
 
 def _nothing(reason: str) -> tuple[Protection, ...]:
-    return tuple(Protection(name, False, reason, meaning) for name, meaning in _MEANING.items())
+    return tuple(Protection(name, False, reason, meaning) for name, meaning in MEANING.items())
 
 
 _ADVICE_NONE = "Use it only for code you have written yourself; the default, 'process', protects on Linux."
@@ -197,7 +197,8 @@ _ADVICE_OLD = "A kernel from 6.12 on would also keep signals and abstract socket
 def _advice_unavailable(reason: str) -> str:
     ways = "run unspool in a Linux container or virtual machine with Linux 5.13 or later"
     if sys.platform != "linux":
-        return f"The sandbox needs Linux ({reason}); {ways}."
+        mac = 'sandbox="seatbelt" has macOS confine code; or ' * (sys.platform == "darwin")
+        return f"The sandbox needs Linux ({reason}); {mac}{ways}."
     return (
         f"This machine cannot harden: {reason}. Enable it, or {ways}; or put the code alone into a "
         'container: sandbox="command:docker run -i --rm --network none IMAGE python3 -".'

@@ -18,12 +18,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..errors import SandboxUnavailable
+from ..errors import SandboxError, SandboxUnavailable
 from . import _trial
-from ._launch import packages
+from ._launch import ADVICE, packages
 from .lone import LACKS, LoneSandbox
 from .process import ProcessRepl
-from .protocol import OnCall, ReplSpec
+from .protocol import OnCall, ReplSpec, SandboxReport
 
 __all__ = ["LACKS", "SeatbeltSandbox", "profile"]
 
@@ -41,7 +41,11 @@ FACTS = (
     "kern.ostype", "kern.osvariant_status", "kern.osversion", "kern.secure_kernel", "kern.usrstack64",
     "kern.version", "sysctl.proc_native", "sysctl.proc_translated", "vm.loadavg",
 )  # fmt: skip
-_LINKS = ("/etc", "/tmp", "/var")  # to places in /private
+_FEW = (
+    "These are a few attempts, and not the attacks that the sandbox 'process' on Linux is put to: "
+    "what was not tried may be open."
+)
+_LEAKS = "macOS does not confine code as it should: no REPL opens. Please report it, with the version of macOS."
 _proven: set[tuple[str, ...]] = set()  # command lines, by this process
 
 
@@ -54,23 +58,23 @@ def profile(*, read: Iterable[str], programs: Iterable[str], folder: str) -> str
     """What a process may do that runs one of ``programs`` and writes to ``folder`` alone. All paths are
     absolute, and as the kernel knows them: with no link in them."""
     read, programs = sorted({*LIBRARIES, *read}), sorted({*programs})
-    above = {str(up) for path in (*read, *programs, folder) for up in Path(path).parents}
     rules = (
-        ("process-exec file-read* file-map-executable", map(_literal, programs)),
+        ("process-exec file-read* file-map-executable", [*map(_literal, programs)]),
         ("signal", ["(target self)"]),
         ("process-info*", ["(target self)"]),
         ("sysctl-read", [f"(sysctl-name {quoted(name)})" for name in FACTS]),
         ("sysctl-read", ['(sysctl-name-prefix "hw.")', '(sysctl-name-prefix "machdep.cpu.")']),
-        ("file-read* file-map-executable", map(_subpath, read)),
+        ("file-read* file-map-executable", [*map(_subpath, read)]),
         ("file-read-data", [_literal("/")]),  # the names in it, which the loader needs
-        ("file-read-metadata", map(_literal, sorted({*above, *_LINKS}))),
-        ("file-read*", map(_literal, ("/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"))),
+        ("file-read*", [*map(_literal, ("/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"))]),
         ("file-write-data", [_literal("/dev/null")]),
         ("file-read* file-write*", [_subpath(folder)]),
     )
-    return "\n".join(
-        ["(version 1)", "(deny default)", *(f"(allow {what} {' '.join(where)})" for what, where in rules)]
-    )
+    # Sizes and dates of whatever code guesses the path of: the descriptors of files that are handed in, and
+    # each link on a way to Python, would else be refused.
+    told = ["(version 1)", "(deny default)", "(allow file-read-metadata)"]
+    # A rule without a place would be for every place.
+    return "\n".join([*told, *(f"(allow {what} {' '.join(where)})" for what, where in rules if where)])
 
 
 def _literal(path: str) -> str:
@@ -103,14 +107,17 @@ def programs() -> list[str]:
 
 
 class SeatbeltSandbox(LoneSandbox):
-    """A maker of REPLs that macOS confines. ``program``: what does so, in the manner of ``sandbox-exec``."""
+    """A maker of REPLs that macOS confines.
 
-    def __init__(self, program: str = PROGRAM) -> None:
+    :param program: what does so, called as ``sandbox-exec`` is; that of macOS by default.
+    """
+
+    def __init__(self, program: str = "") -> None:
+        program = program or PROGRAM
+        if sys.platform == "linux":
+            raise SandboxUnavailable("the sandbox 'seatbelt' is macOS's own; on Linux, sandbox='process' protects")
         if sys.platform != "darwin" or not os.access(program, os.X_OK):
-            raise SandboxUnavailable(
-                f"the sandbox 'seatbelt' needs macOS and its {program}; on Linux, the default protects: "
-                "sandbox='process'"
-            )
+            raise SandboxUnavailable(f"the sandbox 'seatbelt' needs macOS and its {program}; {ADVICE}")
         super().__init__()
         self._program = program
         self._read, self._programs = readable(), programs()
@@ -124,13 +131,20 @@ class SeatbeltSandbox(LoneSandbox):
         async with self._turn:
             if (key := tuple(self.wrap("/", [sys.executable]))) not in _proven:
                 if found := _trial.through(await self.trial()):
-                    raise SandboxUnavailable(
-                        f"macOS does not confine code as it should, so none is run: {found}. "
-                        "Please report it, with the version of macOS"
-                    )
+                    raise SandboxUnavailable(f"got through: {found}. {_LEAKS}")
                 _proven.add(key)
         return await super().open(spec, on_call)
 
     async def trial(self) -> _trial.Tried:
         """Tries the ways out, in a REPL that is thrown away."""
         return await _trial.tried(super().open)
+
+
+def report() -> SandboxReport:
+    """What it gives on this machine, really tried. It is not async: callers with a loop run it in a thread."""
+    try:
+        found = _trial.protections(asyncio.run(SeatbeltSandbox().trial()))
+    except SandboxError as error:
+        return SandboxReport("seatbelt", None, (), str(error))
+    held = all(each.holds for each in found)
+    return SandboxReport("seatbelt", "seatbelt", found, _FEW if held else _LEAKS)
