@@ -20,7 +20,9 @@ from unspool.sandbox.seatbelt import SeatbeltSandbox, profile, readable
 MAC = Path(__file__).with_name("mac.py")
 PYTHON = "/Users/me/project/.venv"
 FOLDER = "/private/var/folders/ab/cd/T/unspool-x1"
-PROFILE = profile(read=[PYTHON, "/opt/py"], programs=[f"{PYTHON}/bin/python", "/opt/py/bin/python3.13"], folder=FOLDER)
+PROFILE = profile(
+    read=[PYTHON, "/opt/py"], programs=[f"{PYTHON}/bin/python", "/opt/py/bin/python3.13"], folder=FOLDER
+)
 
 # ------------------------------------------------------------------------------ a reader of profiles
 
@@ -43,7 +45,9 @@ def parsed(text: str) -> list[list[Expression]]:
             stack[-1].append(done)
         else:
             word = token["word"]
-            stack[-1].append(re.sub(r"\\(.)", r"\1", token["text"], flags=re.DOTALL) if word is None else word)
+            stack[-1].append(
+                re.sub(r"\\(.)", r"\1", token["text"], flags=re.DOTALL) if word is None else word
+            )
     (whole,) = stack
     assert all(isinstance(expression, list) for expression in whole)
     return whole  # type: ignore[return-value]
@@ -81,7 +85,9 @@ def rules_of(text: str) -> list[Rule]:
     for allows, *rest in rules:
         assert allows in ("allow", "deny")
         operations = tuple(word for word in rest if isinstance(word, str))
-        filters = tuple((str(kind), str(value)) for kind, value in (word for word in rest if isinstance(word, list)))
+        filters = tuple(
+            (str(kind), str(value)) for kind, value in (word for word in rest if isinstance(word, list))
+        )
         found.append(Rule(allows == "allow", operations, filters))
     return found
 
@@ -188,7 +194,8 @@ def test_no_order_of_rules_matters() -> None:
 # ------------------------------------------------------------------------------ paths in it
 
 _ODD = st.text(
-    st.one_of(st.sampled_from('"\\ ()\n\t;#|é\U0001f600\u202e'), st.characters(exclude_characters="\0/")), min_size=1
+    st.one_of(st.sampled_from('"\\ ()\n\t;#|é\U0001f600\u202e'), st.characters(exclude_characters="\0/")),
+    min_size=1,
 )
 PATHS = st.lists(_ODD, min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))
 
@@ -244,7 +251,8 @@ def stand_in(folder: Path, does: str) -> Path:
 
 CONFINES = "mac.sandbox_exec(sys.argv[1:])"
 confines = pytest.mark.skipif(
-    bool(_landlock.missing() or _seccomp.available()), reason="nothing here can stand in for what macOS enforces"
+    bool(_landlock.missing() or _seccomp.available()),
+    reason="nothing here can stand in for what macOS enforces",
 )
 RUN = """
 import sys
@@ -319,7 +327,9 @@ def test_doctor_shows_what_was_tried(tmp_path: Path) -> None:
     assert "sandbox seatbelt: works (by macOS, with a profile that no Mac of ours has seen)" in said
     assert "yes programs: Code cannot start programs or a shell. attempts refused: 3" in said
     assert said.endswith("exit 0")
-    said = " ".join(on_a_mac(DOCTOR, stand_in(tmp_path, "mac.sandbox_exec(sys.argv[1:], enforced=False)")).split())
+    said = " ".join(
+        on_a_mac(DOCTOR, stand_in(tmp_path, "mac.sandbox_exec(sys.argv[1:], enforced=False)")).split()
+    )
     assert "sandbox seatbelt: DOES NOT WORK" in said
     assert "no programs: Code cannot start programs or a shell. fork (open)" in said
     assert said.endswith("exit 1")

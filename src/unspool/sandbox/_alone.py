@@ -1,9 +1,9 @@
 """A REPL in one process that forks nothing: what runs where Linux's own calls are not to be had.
 
-Contract: this file is executed with :class:`Asked`, as JSON, as its only argument. It is the worker itself: its
-host watches and ends it from outside (:mod:`unspool.sandbox.lone`). No checkpoint is made before a cell, so one
-that crashes costs the variables: on macOS a fork that goes on without an exec cannot use the system's own
-libraries, among them the one that numpy multiplies with. It ends with the host. Standard library only.
+Contract: this file is executed with :class:`Asked`, as JSON, as its only argument. It is the worker itself:
+its host watches and ends it from outside (:mod:`unspool.sandbox.lone`). No checkpoint is made before a cell,
+so one that crashes costs the variables: on macOS a fork that goes on without an exec cannot rely on the system's
+own libraries, among them the one that numpy multiplies with. It ends with the host. Standard library only.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Alone(worker.Worker):
     """A worker that falls back on nothing."""
 
     def threads(self) -> int:
-        """Those of cells make no difference here, and the one that waits for the host's end is none of them."""
+        """Those of cells make no difference here, and one that waits for the host's end is none of them."""
         return 1
 
 

@@ -167,7 +167,9 @@ _lock = threading.Lock()
 def zygote(kind: Kind) -> Zygote:
     """The process's zygote of that kind; started anew where it has died."""
     if not sys.executable or sys.platform != "linux":
-        here = 'on macOS, sandbox="seatbelt" has the system confine the code; or ' * (sys.platform == "darwin")
+        here = 'on macOS, sandbox="seatbelt" has the system confine the code; or ' * (
+            sys.platform == "darwin"
+        )
         raise SandboxUnavailable(f"the process sandbox needs Linux and a Python executable; {here}{ADVICE}")
     key = os.getpid(), kind
     with _lock:

@@ -2,8 +2,8 @@
 
 Contract: :func:`pair` makes the two ends, :func:`at` is the end that a descriptor leads to. ``send`` sends a
 message, ``recv`` gives the next one, and nothing once the other end is closed. Linux has sockets that keep
-messages apart. Elsewhere each is a line of a stream, and so has no line end in it; it is taken from the socket
-as a whole or not at all, so that whoever waits for the socket wakes up for each.
+messages apart. Elsewhere each is a line of a stream, and so has no line end in it; it is taken from the
+socket as a whole or not at all, so that whoever waits for the socket wakes up for each.
 
 >>> ours, theirs = pair()
 >>> ours.send(b"I 1"), ours.send(b"K 1"), theirs.recv(64), at(theirs.detach()).recv(64)

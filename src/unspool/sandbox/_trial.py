@@ -1,7 +1,7 @@
 """Whether a sandbox keeps code in: harmless ways out of it, each really tried by a cell.
 
-Contract: :func:`tried` plants what there is to go for, opens a REPL, and has a cell go for it; what it returns
-says of each of :data:`WAYS` how it ended. A way counts as shut only with the error of a refusal
+Contract: :func:`tried` plants what there is to go for, opens a REPL, and has a cell go for it; what it
+returns says of each of :data:`WAYS` how it ended. A way counts as shut only with the error of a refusal
 (``PermissionError``): one that failed otherwise was not tried. Nothing that a way does is of harm where it is
 open: it reads and changes what was planted, or asks for signal 0.
 
@@ -11,10 +11,11 @@ open: it reads and changes what was planted, or asks for signal 0.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import SandboxError
@@ -80,22 +81,31 @@ async def tried(open_repl: Open) -> Tried:
             found[str(call.args[0])] = str(call.args[1])[:200]
         return HostReply()
 
-    with tempfile.TemporaryDirectory(prefix="unspool-trial-") as folder:
-        planted = os.path.realpath(folder)
-        for name in ("file", "unwanted"):
-            Path(planted, name).write_text("a file of the host", encoding="ascii")
-        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
-            local.bind(os.path.join(planted, "s"))
-            local.listen()
-            context = (planted, str(Path.home()), server.getsockname()[1], os.getpid(), dict(WAYS))
-            repl = await open_repl(ReplSpec(context, tools=("seen",)), on_call)
-            try:
-                result = await repl.execute(_CELL, seconds=SECONDS)
-            finally:
-                await repl.close()
+    with _planted() as context:
+        repl = await open_repl(ReplSpec((*context, os.getpid(), dict(WAYS)), tools=("seen",)), on_call)
+        try:
+            result = await repl.execute(_CELL, seconds=SECONDS)
+        finally:
+            await repl.close()
     if set(found.values()) == {"not tried"}:
         raise SandboxError(result.error.message if result.error else "; ".join(result.notes))
     return found
+
+
+@contextlib.contextmanager
+def _planted() -> Iterator[tuple[str, str, int]]:
+    """A folder with files and a socket, the home folder, and the port of a server."""
+    with (
+        tempfile.TemporaryDirectory(prefix="unspool-trial-") as folder,
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.socket(socket.AF_UNIX) as local,
+    ):
+        place = os.path.realpath(folder)
+        for name in ("file", "unwanted"):
+            Path(place, name).write_text("a file of the host", encoding="ascii")
+        local.bind(os.path.join(place, "s"))
+        local.listen()
+        yield place, str(Path.home()), server.getsockname()[1]
 
 
 def through(found: Tried) -> str:

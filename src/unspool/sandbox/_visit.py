@@ -4,10 +4,10 @@ Contract: :func:`visit` opens the sandbox of that name, runs one cell that tries
 what it saw. It is no proof of safety: what the code runs in protects, or does not. A sandbox that does
 not open is a report with the reason.
 
->>> visit("no such").tier is None
+>>> visit("x").tier is None
 Traceback (most recent call last):
     ...
-unspool.errors.WrongSetting: sandbox='no such': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
+unspool.errors.WrongSetting: sandbox='x': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
 """
 
 from __future__ import annotations

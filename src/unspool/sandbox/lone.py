@@ -1,10 +1,9 @@
-"""REPLs in plain processes, one each, kept from outside: ``none`` where there is no Linux, and what is put
-around such a process.
+"""REPLs in plain processes, one each, kept from outside: the sandbox ``none`` where there is no Linux.
 
 Contract: :class:`Sandbox` and :class:`Repl` of :mod:`unspool.sandbox.protocol`. It needs POSIX and nothing of
 Linux's own. As it is, code can do there what you can. What it cannot do is told in :data:`LACKS`: a cell that
-crashes, or that cannot be interrupted, costs the variables (``restarted``), and no REPL is forked. The limits of
-memory and scratch are kept by a look from outside, a few times a second while a cell runs.
+crashes, or that cannot be interrupted, costs the variables (``restarted``), and no REPL is forked. The limits
+of memory and scratch are kept by a look from outside, a few times a second while a cell runs.
 
 >>> import asyncio
 >>> async def main():

@@ -148,7 +148,9 @@ class Protection:
     meaning: str  # in words a user understands
 
 
-Tier = Literal["namespaces", "landlock", "seatbelt", "none", "other"]  # "other": what it leads to protects, or not
+Tier = Literal[
+    "namespaces", "landlock", "seatbelt", "none", "other"
+]  # "other": what it leads to protects, or not
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
-"""The sandbox ``seatbelt``: a REPL in a process that macOS itself confines, by a profile for ``sandbox-exec``.
+"""The sandbox ``seatbelt``: a REPL in a process that macOS confines, by a profile for its ``sandbox-exec``.
 
-Contract: :func:`profile` is the text of the profile, a pure function of paths. It allows and never forbids: what
-it does not name is refused, so no order of rules matters. :class:`SeatbeltSandbox` is
-:class:`unspool.sandbox.lone.LoneSandbox` with that around each process. **No Mac has seen this profile**: so the
-sandbox attacks itself first, on the machine that it is to protect. Before the first REPL opens, code in one tries
-each way out of :data:`unspool.sandbox._trial.WAYS`; where one is open, no REPL opens, and the error names it.
+Contract: :func:`profile` is the text of the profile, a pure function of paths. It allows and never forbids:
+what it does not name is refused, so no order of rules matters. :class:`SeatbeltSandbox` is
+:class:`unspool.sandbox.lone.LoneSandbox` with that around each process. **No Mac of ours has seen it**: so
+the sandbox tries itself first, on the machine that it is to protect. Before a process opens its first REPL,
+code in another one tries each of :data:`unspool.sandbox._trial.WAYS`; where one is open, no REPL opens, and
+the error names it.
 
->>> print(profile(read=["/opt/py"], programs=["/opt/py/bin/python3"], folder='/private/tmp/a "b"').splitlines()[-1])
+>>> text = profile(read=["/opt/py"], programs=["/opt/py/bin/python3"], folder='/private/tmp/a "b"')
+>>> print(text.splitlines()[-1])
 (allow file-read* file-write* (subpath "/private/tmp/a \\"b\\""))
 """
 
@@ -28,7 +30,7 @@ from .protocol import OnCall, ReplSpec, SandboxReport
 __all__ = ["LACKS", "SeatbeltSandbox", "profile"]
 
 PROGRAM = "/usr/bin/sandbox-exec"
-# Where the system's own libraries lie, in the releases since 10.15, and what Homebrew's and MacPorts' link to.
+# Where the system's own libraries lie, and those that interpreters of Homebrew and MacPorts are linked with.
 LIBRARIES = (
     "/usr/lib", "/usr/share", "/System/Library", "/System/Cryptexes", "/System/Volumes/Preboot/Cryptexes",
     "/Library/Apple/System/Library", "/Library/Apple/usr/lib", "/private/var/db/dyld",
@@ -45,7 +47,9 @@ _FEW = (
     "These are a few attempts, and not the attacks that the sandbox 'process' on Linux is put to: "
     "what was not tried may be open."
 )
-_LEAKS = "macOS does not confine code as it should: no REPL opens. Please report it, with the version of macOS."
+_LEAKS = (
+    "macOS does not confine code as it should: no REPL opens. Please report it, with the version of macOS."
+)
 _proven: set[tuple[str, ...]] = set()  # command lines, by this process
 
 
@@ -86,7 +90,7 @@ def _subpath(path: str) -> str:
 
 
 def readable() -> list[str]:
-    """What this interpreter is made of. Raises ``SandboxUnavailable`` where the home folder would be in it."""
+    """What this interpreter is made of. Raises ``SandboxUnavailable`` where the home folder is in that."""
     own = str(Path(__file__).resolve().parent.parent)
     paths = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, own, *packages())}
     home = os.path.realpath(Path.home())
@@ -106,6 +110,14 @@ def programs() -> list[str]:
     return sorted({*names, *map(os.path.realpath, names), os.path.realpath(app)})
 
 
+def _missing(program: str) -> str:
+    """Why it cannot be here, in words."""
+    if sys.platform == "linux":
+        return "is macOS's own; on Linux, sandbox='process' protects"
+    there = sys.platform == "darwin" and os.access(program, os.X_OK)
+    return "" if there else f"needs macOS and its {program}; {ADVICE}"
+
+
 class SeatbeltSandbox(LoneSandbox):
     """A maker of REPLs that macOS confines.
 
@@ -113,13 +125,10 @@ class SeatbeltSandbox(LoneSandbox):
     """
 
     def __init__(self, program: str = "") -> None:
-        program = program or PROGRAM
-        if sys.platform == "linux":
-            raise SandboxUnavailable("the sandbox 'seatbelt' is macOS's own; on Linux, sandbox='process' protects")
-        if sys.platform != "darwin" or not os.access(program, os.X_OK):
-            raise SandboxUnavailable(f"the sandbox 'seatbelt' needs macOS and its {program}; {ADVICE}")
+        self._program = program or PROGRAM
+        if why := _missing(self._program):
+            raise SandboxUnavailable(f"the sandbox 'seatbelt' {why}")
         super().__init__()
-        self._program = program
         self._read, self._programs = readable(), programs()
         self._turn = asyncio.Lock()
 
@@ -141,7 +150,7 @@ class SeatbeltSandbox(LoneSandbox):
 
 
 def report() -> SandboxReport:
-    """What it gives on this machine, really tried. It is not async: callers with a loop run it in a thread."""
+    """What it gives on this machine, really tried. Not async: callers with a loop run it in a thread."""
     try:
         found = _trial.protections(asyncio.run(SeatbeltSandbox().trial()))
     except SandboxError as error:

@@ -1,9 +1,9 @@
 """The sandboxes by name, one of each per process: all engines share a zygote.
 
->>> shared_sandbox("no such")
+>>> shared_sandbox("x")
 Traceback (most recent call last):
     ...
-unspool.errors.WrongSetting: sandbox='no such': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
+unspool.errors.WrongSetting: sandbox='x': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
 """
 
 from __future__ import annotations
