@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,8 @@ from unspool.errors import SandboxUnavailable
 from unspool.sandbox import _landlock, _seccomp
 from unspool.sandbox.seatbelt import SeatbeltSandbox, profile, readable
 
-MAC = Path(__file__).with_name("mac.py")
+from .mac_runs import on_a_mac, stand_in
+
 PYTHON = "/Users/me/project/.venv"
 FOLDER = "/private/var/folders/ab/cd/T/unspool-x1"
 PROFILE = profile(
@@ -228,25 +228,6 @@ def test_a_python_that_has_the_home_folder_in_it_is_refused(
 
 
 # ------------------------------------------------------------------------------ on what looks like a Mac
-
-
-def on_a_mac(code: str, *arguments: object, seconds: float = 300.0) -> str:
-    """What the code prints there."""
-    done = subprocess.run(
-        [sys.executable, str(MAC), code, *map(str, arguments)],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3_000:]
-    return done.stdout
-
-
-def stand_in(folder: Path, does: str) -> Path:
-    """A program in the place of ``sandbox-exec``."""
-    path = folder / "sandbox-exec"
-    start = f"#!{sys.executable} -SsP\nimport os, sys\nsys.path.insert(0, {str(MAC.parent)!r})\nimport mac\n"
-    path.write_text(f"{start}del sys.path[0]\n{does}\n")
-    path.chmod(0o755)
-    return path
 
 
 CONFINES = "mac.sandbox_exec(sys.argv[1:])"

@@ -2,8 +2,9 @@
 
 Contract: this file is executed with :class:`Asked`, as JSON, as its only argument. It is the worker itself:
 its host watches and ends it from outside (:mod:`unspool.sandbox.lone`). No checkpoint is made before a cell,
-so one that crashes costs the variables: on macOS a fork that goes on without an exec cannot rely on the system's
-own libraries, among them the one that numpy multiplies with. It ends with the host. Standard library only.
+so one that crashes costs the variables: on macOS, what goes on in a fork without an exec cannot rely on the
+system's own libraries, among them the one that numpy multiplies with. It ends with the host. Standard library
+only.
 """
 
 from __future__ import annotations

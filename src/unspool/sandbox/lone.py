@@ -163,7 +163,8 @@ class _Keeper:
             ready = {fd for fd, _ in poll.poll(1000 * BUSY)}
             if self._orders.fileno() in ready and not self._obey():
                 return
-            if self._life.fileno() in ready:
+            # A child that a cell has forked may hold its end of the line open.
+            if self._life.fileno() in ready or self._process.poll() is not None:
                 self._tell_end()
                 return
             if time.monotonic() - looked >= (BUSY if Screen.running(self._room) else CALM):
