@@ -55,8 +55,9 @@ class RLM:
     :param sub_model: the same for sub-calls; ``None`` is what goes with ``model``.
     :param max_turns: replies of the model per node, at most; ``budget.turns`` says the same.
     :param max_depth: levels of children below the root, at most; ``budget.depth`` says the same.
-    :param sandbox: ``"process"``, ``"none"`` (unhardened), ``"jupyter"``, ``"command:CMD"`` (behind a command
-        that leads to an interpreter), or a :class:`Sandbox`; see ``docs/sandboxes.md``.
+    :param sandbox: ``"process"``, ``"seatbelt"`` (macOS), ``"none"`` (unhardened), ``"jupyter"``,
+        ``"command:CMD"`` (behind a command that leads to an interpreter), or a :class:`Sandbox`; see
+        ``docs/sandboxes.md``.
     :param cell_seconds: limit on a cell's own time; waiting for sub-calls is not counted.
     :param cell_memory: bytes a node may use; ``None`` is half of what is free.
     :param call_seconds: limit on each send of a model call; after it, it is sent again.

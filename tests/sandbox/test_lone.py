@@ -173,20 +173,34 @@ def test_a_command_can_lead_from_there_to_linux() -> None:
     assert said.count("1 passed, 0 failed") == 5, said
 
 
+CLI = """
+import sys
+sys.argv, sys.stderr = ["unspool", *sys.argv[2:]], sys.stdout
+from unspool.cli import main
+try:
+    main()
+except SystemExit as error:
+    print("exit", error.code)
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (["--help"], "Answer QUESTION over the input."),
-        (["doctor"], 'sandbox="seatbelt" has macOS confine code'),
-        (["ask", "?", "--model", "command:cat", "--sandbox", "none", "--max-turns", "1"], "turn"),
-    ],
+    [("--help", "Answer QUESTION over the input."), ("doctor", 'sandbox="seatbelt" has macOS confine code')],
 )
-def test_the_command_line_comes_up_there(arguments: list[str], said: str, tmp_path: Path) -> None:
-    code = (
-        "import sys\nsys.argv = ['unspool', *sys.argv[2:]]\nsys.stderr = sys.stdout\n"
-        "from unspool.cli import main\ntry:\n    main()\nexcept SystemExit as error:\n    print('exit', error.code)"
-    )
-    more = ["--runs", tmp_path] if arguments[0] == "ask" else []
-    told = on_a_mac(code, *arguments, *more)
-    assert said in " ".join(told.split()), told
+def test_the_command_line_comes_up_there(arguments: str, said: str) -> None:
+    told = " ".join(on_a_mac(CLI, *arguments.split()).split())
+    assert said in told
+    assert "Traceback" not in told
+
+
+def test_a_question_in_a_shell_there(tmp_path: Path) -> None:
+    reply, text = tmp_path / "reply", tmp_path / "text"
+    reply.write_text("```python\nprint(len(context))\nsubmit(len(context))\n```\n")
+    text.write_text("a line\n" * 100)
+    told = on_a_mac(
+        CLI, "ask", "how long?", text, "--model", f"command:cat {reply}", "--sandbox", "none", "--answer", "int",
+        "--runs", tmp_path / "runs", "-q",
+    )  # fmt: skip
+    assert told.splitlines()[0] == "700"
     assert "Traceback" not in told
