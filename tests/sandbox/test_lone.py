@@ -159,6 +159,33 @@ def test_seatbelt_without_its_program_names_them_too() -> None:
     )
 
 
+CUTS = """
+import asyncio, sys
+from unspool.sandbox.lone import LoneSandbox
+from unspool.sandbox.protocol import HostReply, ReplSpec
+async def main():
+    async def on_call(call):
+        return HostReply()
+    sandbox = LoneSandbox()
+    for context in ("the context", "x" * 10_000_000, ["text" * 100_000, b"bytes" * 100_000]):
+        repl = await sandbox.open(ReplSpec(context), on_call)
+        await repl.execute("kept = 1", seconds=9)
+        cut = "import os\\nfor fd in range(3, 64):\\n    try: os.ftruncate(fd, 0)\\n    except OSError: pass\\n"
+        result = await repl.execute(cut + "os._exit(3)", seconds=9)
+        print(result.outcome, repr(result.output), (await repl.execute("hash(repr(context))", seconds=9)).output)
+        print(repr(result.notes))
+        assert (await repl.execute("len(context), context[-1]", seconds=9)).output.startswith(f"({len(context)}, ")
+    await sandbox.close()
+asyncio.run(main())
+"""
+
+
+def test_files_that_a_cell_cuts_off_do_no_harm_to_the_host() -> None:
+    """There are no seals: what the host reads of them, it reads as what it is by then."""
+    said = on_a_mac(CUTS)
+    assert said.count("restarted") == 3, said
+
+
 COMMAND = """
 import sys
 from unspool.sandbox.command import CommandSandbox

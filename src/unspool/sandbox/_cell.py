@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -109,10 +110,12 @@ class CellRun:
             ours, FrameReader(failed=hosts_failed, image=Image.of), self._on_cell_frame, self._on_closed
         )
         node.listener = self
+        self._theirs = theirs
         try:
             node.start_cell(number, theirs)
         finally:
-            theirs.close()
+            if sys.platform != "darwin":  # it may lose a socket that its sender closes while it is on its way
+                theirs.close()
 
     async def run(self, code: str, seconds: float) -> CellEnd:
         self._channel.send(pack("cell", [code]))
@@ -194,6 +197,7 @@ class CellRun:
         tasks = list(self._tasks.values())
         self._cancel_calls()
         self._channel.close()
+        self._theirs.close()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
 

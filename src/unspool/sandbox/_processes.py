@@ -155,9 +155,13 @@ class NodeProcesses:
             self._orders.read()
 
     def screen(self) -> Screen | None:
-        """What the last cell has printed, and its last word, where its process cannot say so any more.
-        It is memory that a hostile process writes to: only its size is sure."""
-        return None if self._room is None else Screen(self._shown, self._room)
+        """What the last cell has printed, and its last word, where its process cannot say so any more. A
+        copy: a hostile process writes to the file, and may cut it off where there are no seals."""
+        if self._room is None:
+            return None
+        screen = Screen(self._shown)
+        screen.fill(os.pread(self._room, Screen.size(self._shown), 0))
+        return screen
 
     def _hang_up(self) -> None:
         """Without the host's end of its socket, the keeper ends the node, whenever it comes to life."""

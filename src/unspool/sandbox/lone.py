@@ -105,7 +105,7 @@ class Lone:
                     for fd in (control, context):
                         theirs.callback(os.close, fd)
                     folder = os.path.realpath(tempfile.mkdtemp(prefix="unspool-"))
-                    stack.callback(remove_tree, folder)
+                    stack.callback(_remove, folder)
                     life, end = socket.socketpair()
                     stack.enter_context(life)
                     theirs.enter_context(end)
@@ -187,7 +187,7 @@ class _Keeper:
         """Its end of the line is closed; where it has closed that itself, it is over all the same."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GOING)
-        kill(self._process.pid)  # and what it has started
+        kill(self._process.pid)  # and what it has started: a number is not used again at once
         code = self._process.wait()
         self._say("gone", status=-code if code < 0 else code << 8)
         while self._orders.recv(_MESSAGE):  # until the host has heard it
@@ -206,6 +206,11 @@ class _Keeper:
         with contextlib.suppress(OSError):  # the host may have gone
             told = {"why": why, "n": Screen.running(self._room), **more}
             self._orders.send(json.dumps(told).encode())
+
+
+def _remove(folder: str) -> None:
+    with contextlib.suppress(OSError):  # code may have made a file in it that cannot be removed
+        remove_tree(folder)
 
 
 def kill(group: int) -> None:

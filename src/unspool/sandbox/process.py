@@ -23,6 +23,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -214,8 +215,9 @@ class ProcessRepl:
         self._node = node
         self._fresh = True
         # What is small can be handed over again: with hundreds of nodes, descriptors are dear. What the
-        # worker has not mapped but read would lie in memory twice.
-        if handed.size <= _SMALL or os.fstat(handed.fd).st_size > 2 * handed.size:
+        # worker has not mapped but read would lie in memory twice. What has no seal may have been changed.
+        whole = os.fstat(handed.fd).st_size
+        if handed.size <= _SMALL or whole > 2 * handed.size or sys.platform != "linux":
             self._drop_context()
 
     @property

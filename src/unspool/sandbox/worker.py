@@ -635,6 +635,10 @@ class Screen:
     def size(cls, shown: int) -> int:
         return cls._START + 4 * (shown + 2)  # head and tail have a character at least
 
+    def fill(self, data: bytes) -> None:
+        """What another one of that size has in its file."""
+        self._memory[: len(data)] = data[: len(self._memory)]
+
     def attach(self) -> None:
         """Points the file descriptors 1 and 2 at a pipe that is read whenever something is printed."""
         if self.pipe is not None:
