@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,7 @@ async def opened(context: object = "the context", **spec: object) -> AsyncIterat
         await sandbox.close()
 
 
+@pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps on this machine")
 async def test_a_hog_is_ended_and_the_note_says_why() -> None:
     async with opened(memory=256 << 20) as repl:
         await repl.show("kept = 1")
