@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from unspool.errors import SandboxUnavailable
+from unspool.sandbox.command import CommandSandbox
 from unspool.sandbox.lone import LoneSandbox
 from unspool.sandbox.protocol import ReplSpec
 
@@ -98,6 +100,8 @@ async def test_tables_and_packages_are_there() -> None:
 
 HOST = """
 import asyncio, os, sys
+from unspool.errors import SandboxUnavailable
+from unspool.sandbox.command import CommandSandbox
 from unspool.sandbox.lone import LoneSandbox
 from unspool.sandbox.protocol import HostReply, ReplSpec
 async def main():
@@ -161,8 +165,23 @@ def test_seatbelt_without_its_program_names_them_too() -> None:
     )
 
 
+async def test_a_command_that_leads_to_a_mac_is_told_where_to_lead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.platform = 'darwin'\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    sandbox = CommandSandbox([sys.executable, "-"], start_seconds=30.0)
+    with pytest.raises(
+        SandboxUnavailable, match="has to lead to Linux, and this Python runs on darwin: use a"
+    ):
+        await sandbox.open(ReplSpec("x"), Host())
+    await sandbox.close()
+
+
 CUTS = """
 import asyncio, sys
+from unspool.errors import SandboxUnavailable
+from unspool.sandbox.command import CommandSandbox
 from unspool.sandbox.lone import LoneSandbox
 from unspool.sandbox.protocol import HostReply, ReplSpec
 async def main():

@@ -139,7 +139,10 @@ def in_memory() -> int:
 def serve() -> NoReturn:
     """Until the host goes, or the node is no more."""
     if sys.platform != "linux":
-        sys.exit(f"a command has to lead to Linux, and this Python runs on {sys.platform}")
+        sys.exit(
+            f"a command has to lead to Linux, and this Python runs on {sys.platform}: "
+            "use a container or a virtual machine; on a Mac itself, sandbox='seatbelt'"
+        )
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for taken in (0, 1):  # what is printed by mistake must not get between the messages
