@@ -34,7 +34,7 @@ from .events import Event, RunEnded
 from .journal import Store, store_of
 from .models.settings import UNSET, ModelSettings
 from .prompts import Profile, get_profile
-from .sandbox.shared import shared_sandbox
+from .sandbox.shared import chosen, shared_sandbox
 from .scope import Limits
 from .strategies import StrategyName, checked
 from .tools import Tool, Toolbox
@@ -55,9 +55,9 @@ class RLM:
     :param sub_model: the same for sub-calls; ``None`` is what goes with ``model``.
     :param max_turns: replies of the model per node, at most; ``budget.turns`` says the same.
     :param max_depth: levels of children below the root, at most; ``budget.depth`` says the same.
-    :param sandbox: ``"process"``, ``"seatbelt"`` (macOS), ``"none"`` (unhardened), ``"jupyter"``,
-        ``"command:CMD"`` (behind a command that leads to an interpreter), or a :class:`Sandbox`; see
-        ``docs/sandboxes.md``.
+    :param sandbox: ``"process"`` (Linux) or ``"seatbelt"`` (macOS), which ``"auto"`` chooses between;
+        ``"none"`` (unhardened), ``"jupyter"``, ``"command:CMD"`` (behind a command that leads to an
+        interpreter), or a :class:`Sandbox`; see ``docs/sandboxes.md``.
     :param cell_seconds: limit on a cell's own time; waiting for sub-calls is not counted.
     :param cell_memory: bytes a node may use; ``None`` is half of what is free.
     :param call_seconds: limit on each send of a model call; after it, it is sent again.
@@ -85,7 +85,7 @@ class RLM:
         sub_model: Spec | None = None,
         max_turns: int = 20,
         max_depth: int = 1,
-        sandbox: str | Sandbox = "process",
+        sandbox: str | Sandbox = "auto",
         cell_seconds: float = 120.0,
         cell_memory: int | None = None,
         call_seconds: float = 600.0,
@@ -129,7 +129,7 @@ class RLM:
             concurrency=concurrency,
             tools=Toolbox(tools),
             instructions=instructions,
-            sandbox=sandbox,
+            sandbox=chosen(sandbox) if isinstance(sandbox, str) else sandbox,
             budget=budget,
             root=settings,
             sub=sub_settings,
@@ -147,7 +147,7 @@ class RLM:
         )
         self._engine = Engine(made, models)
         if isinstance(sandbox, str):
-            shared_sandbox(sandbox)  # an unknown name is refused now
+            shared_sandbox(chosen(sandbox))  # an unknown name is refused now
 
     def within(self, budget: Budget, *, instructions: str = "") -> RLM:
         """This engine with its models and connections, under tighter limits, or told more."""

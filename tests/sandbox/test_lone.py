@@ -145,8 +145,9 @@ def test_none_is_such_a_process_there(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*/events.jsonl"))
 
 
-def test_process_names_the_ways_that_there_are(tmp_path: Path) -> None:
-    said = on_a_mac(ASKED, "process", tmp_path)
+@pytest.mark.parametrize("name", ["process", "auto"])
+def test_without_sandbox_exec_the_ways_that_there_are_are_named(name: str, tmp_path: Path) -> None:
+    said = on_a_mac(ASKED, name, tmp_path)
     assert said.startswith("failed None the process sandbox needs Linux and a Python executable; on macOS, ")
     for way in (
         'sandbox="seatbelt"',

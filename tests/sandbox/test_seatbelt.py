@@ -239,23 +239,26 @@ confines = pytest.mark.skipif(
 RUN = """
 import sys
 from unspool import RLM
-from unspool.sandbox import seatbelt
+from unspool.sandbox import shared
 from unspool.testing import ScriptedModel
-_, _, seatbelt.PROGRAM, runs = sys.argv
+_, _, shared.SANDBOX_EXEC, runs, name = sys.argv
 model = ScriptedModel([
     "```python\\nprint(len(context), open('mine', 'w').write('x'))\\n```",
     "```python\\nsubmit(len(grep('line', context, limit=10_000)))\\n```",
 ])
-with RLM(model, sandbox="seatbelt", runs=runs) as rlm:
+with RLM(model, sandbox=name, runs=runs) as rlm:
     run = rlm.run("how many?", "a line\\n" * 1000)
 print(run.status, run.answer, run.reason)
 """
 
 
 @confines
-def test_a_run_in_it(tmp_path: Path) -> None:
-    said = on_a_mac(RUN, stand_in(tmp_path, CONFINES), tmp_path / "runs")
+@pytest.mark.parametrize("name", ["auto", "seatbelt"])
+def test_a_run_in_it(name: str, tmp_path: Path) -> None:
+    said = on_a_mac(RUN, stand_in(tmp_path, CONFINES), tmp_path / "runs", name)
     assert said == "answered 1000 submitted\n"
+    (events,) = (tmp_path / "runs").glob("*/events.jsonl")
+    assert '"sandbox":"seatbelt"' in events.read_text(encoding="utf-8").replace(" ", "")
     assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("unspool-trial-*"))
 
 
@@ -270,7 +273,7 @@ def test_a_run_in_it(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_where_it_does_not_hold_no_model_is_asked(does: str, said: str, tmp_path: Path) -> None:
-    told = on_a_mac(RUN, stand_in(tmp_path, does), tmp_path / "runs")
+    told = on_a_mac(RUN, stand_in(tmp_path, does), tmp_path / "runs", "auto")
     assert told.startswith("failed None ")
     assert said in told
 
@@ -295,8 +298,8 @@ def test_the_whole_suite(tmp_path: Path) -> None:
 
 DOCTOR = """
 import sys
-from unspool.sandbox import seatbelt
-seatbelt.PROGRAM = sys.argv[2]
+from unspool.sandbox import shared
+shared.SANDBOX_EXEC = sys.argv[2]
 sys.argv = ["unspool", "doctor", "--sandbox", "seatbelt", *sys.argv[3:]]
 from unspool.cli import main
 try:

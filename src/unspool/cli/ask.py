@@ -91,7 +91,7 @@ def ask(
             show_default=False,
         ),
     ] = None,
-    sandbox: SandboxOption = "process",
+    sandbox: SandboxOption = "auto",
     cache: Cache = False,
     runs: RunsFolder = None,
     no_journal: Annotated[

@@ -37,10 +37,10 @@ def doctor(
         typer.Option(
             "--sandbox",
             metavar="NAME",
-            help="The sandbox to look at, also seatbelt, jupyter or command:CMD. [default: process]",
+            help="The sandbox to look at, also jupyter or command:CMD. [default: process; on macOS seatbelt]",
             show_default=False,
         ),
-    ] = "process",
+    ] = "auto",
     as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     attack: Annotated[
         bool, typer.Option("--attack", help="Really attack the sandbox, too: half a minute, no harm.")
@@ -54,7 +54,9 @@ def doctor(
         from ..models.discover import discover
         from ..sandbox._visit import visit
         from ..sandbox.doctor import report
+        from ..sandbox.shared import chosen
 
+        name = chosen(name)
         sandbox = report(name) if name in ("process", "none") else visit(name)
         attacks = _attack() if attack and sandbox.tier in ("namespaces", "landlock") else None
         models = discover()

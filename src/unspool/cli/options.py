@@ -90,7 +90,7 @@ SandboxOption = Annotated[
         metavar="NAME",
         help="Where code runs: process, seatbelt (macOS), none, jupyter, or command:CMD for a container or "
         'another machine, such as "command:docker run -i --rm --network none IMAGE python3 -". '
-        "[default: process]",
+        "[default: process; on macOS seatbelt]",
         show_default=False,
     ),
 ]

@@ -81,7 +81,7 @@ def serve(
     max_turns: MaxTurns = 20,
     max_depth: MaxDepth = 1,
     strategy: StrategyOption = "rlm",
-    sandbox: SandboxOption = "process",
+    sandbox: SandboxOption = "auto",
     cache: Cache = False,
     runs: RunsFolder = None,
     no_journal: Annotated[

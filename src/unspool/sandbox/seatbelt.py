@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..errors import SandboxError, SandboxUnavailable
-from . import _trial
+from . import _trial, shared
 from ._launch import ADVICE, packages
 from .lone import LACKS, LoneSandbox
 from .process import ProcessRepl
@@ -29,7 +29,6 @@ from .protocol import OnCall, ReplSpec, SandboxReport
 
 __all__ = ["LACKS", "SeatbeltSandbox", "profile"]
 
-PROGRAM = "/usr/bin/sandbox-exec"
 # Where the system's own libraries lie, and those that interpreters of Homebrew and MacPorts are linked with.
 LIBRARIES = (
     "/usr/lib", "/usr/share", "/System/Library", "/System/Cryptexes", "/System/Volumes/Preboot/Cryptexes",
@@ -48,7 +47,7 @@ _FEW = (
     "what was not tried may be open."
 )
 _LEAKS = (
-    "macOS does not confine code as it should: no REPL opens. Please report it, with the version of macOS."
+    "macOS does not confine code as it should, so no REPL opens: please report it, with the version of macOS"
 )
 _proven: set[tuple[str, ...]] = set()  # command lines, by this process
 
@@ -125,7 +124,7 @@ class SeatbeltSandbox(LoneSandbox):
     """
 
     def __init__(self, program: str = "") -> None:
-        self._program = program or PROGRAM
+        self._program = program or shared.SANDBOX_EXEC
         if why := _missing(self._program):
             raise SandboxUnavailable(f"the sandbox 'seatbelt' {why}")
         super().__init__()
@@ -140,7 +139,7 @@ class SeatbeltSandbox(LoneSandbox):
         async with self._turn:
             if (key := tuple(self.wrap("/", [sys.executable]))) not in _proven:
                 if found := _trial.through(await self.trial()):
-                    raise SandboxUnavailable(f"got through: {found}. {_LEAKS}")
+                    raise SandboxUnavailable(f"got through: {found}. {_LEAKS}. Other ways: {ADVICE}")
                 _proven.add(key)
         return await super().open(spec, on_call)
 

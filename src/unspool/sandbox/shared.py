@@ -17,6 +17,7 @@ from ..errors import WrongSetting
 from .protocol import Sandbox
 
 NAMES = ("process", "seatbelt", "none", "jupyter", "command:…")
+SANDBOX_EXEC = "/usr/bin/sandbox-exec"
 _COMMAND = "command:"
 
 _shared: dict[tuple[int, str], Sandbox] = {}
@@ -34,6 +35,13 @@ def shared_sandbox(name: str) -> Sandbox:
             _shared[key] = sandbox = new_sandbox(name)
             runtime().closers.append(sandbox.close)
         return _shared[key]
+
+
+def chosen(name: str) -> str:
+    """The name of what ``auto`` is here: ``process``, or what macOS has in its place."""
+    if name != "auto":
+        return name
+    return "seatbelt" if sys.platform == "darwin" and os.access(SANDBOX_EXEC, os.X_OK) else "process"
 
 
 def is_name(name: str) -> bool:
