@@ -300,7 +300,7 @@ DOCTOR = """
 import sys
 from unspool.sandbox import shared
 shared.SANDBOX_EXEC = sys.argv[2]
-sys.argv = ["unspool", "doctor", "--sandbox", "seatbelt", *sys.argv[3:]]
+sys.argv = ["unspool", "doctor"]
 from unspool.cli import main
 try:
     main()

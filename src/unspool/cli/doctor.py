@@ -53,11 +53,8 @@ def doctor(
     with errors_as_exits():
         from ..models.discover import discover
         from ..sandbox._visit import visit
-        from ..sandbox.doctor import report
-        from ..sandbox.shared import chosen
 
-        name = chosen(name)
-        sandbox = report(name) if name in ("process", "none") else visit(name)
+        sandbox = visit(name)
         attacks = _attack() if attack and sandbox.tier in ("namespaces", "landlock") else None
         models = discover()
         if as_object:

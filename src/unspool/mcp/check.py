@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from ..errors import ConfigError, UnspoolError
 from ..models.discover import discover, resolve_pair
 from ..models.named import Spec
-from ..sandbox.doctor import report
+from ..sandbox._visit import visit
 from .sdk import INSTALL
 
 WANTED = 2  # the SDK's major version
@@ -45,9 +45,9 @@ def _sdk() -> Check:
 
 
 def _sandbox() -> Check:
-    found = report()
+    found = visit("auto")
     missing = [p.name for p in found.protections if not p.holds]
-    there = found.tier in ("namespaces", "landlock")
+    there = found.tier in ("namespaces", "landlock", "seatbelt")
     told = f"{found.name}, {found.tier}" if there else found.advice or "it cannot run here"
     if there and missing:
         told += f"; without {', '.join(missing)} (unspool doctor says more)"

@@ -1,7 +1,7 @@
-"""A look at a sandbox of another kind from inside: what code there could reach of this machine.
+"""A look at the sandbox of any name; at one of another kind from inside: what code could reach of this machine.
 
 Contract: :func:`visit` opens the sandbox of that name, runs one cell that tries harmless things, and reports
-what it saw. It is no proof of safety: what the code runs in protects, or does not. A sandbox that does
+what it saw; those that protect by themselves have a report of their own. It is no proof of safety: what the code runs in protects, or does not. A sandbox that does
 not open is a report with the reason.
 
 >>> visit("x").tier is None
@@ -19,9 +19,10 @@ import tempfile
 from collections.abc import Mapping
 
 from ..errors import ContextError, SandboxError
+from . import doctor
 from ._launch import ENVIRONMENT
 from .protocol import HostCall, HostReply, Protection, ReplSpec, SandboxReport
-from .shared import new_sandbox
+from .shared import chosen, new_sandbox
 
 SECONDS = 30.0
 _CELL = """
@@ -52,6 +53,9 @@ _ADVICE = (
 
 def visit(name: str) -> SandboxReport:
     """See the module docstring."""
+    name = chosen(name)
+    if name in ("process", "none"):
+        return doctor.report(name)
     if name == "seatbelt":
         from .seatbelt import report
 
