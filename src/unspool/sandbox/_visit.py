@@ -1,8 +1,8 @@
-"""A look at the sandbox of any name; at one of another kind from inside: what code could reach of this machine.
+"""A look at the sandbox of any name, where need be from inside: what code there could reach of this machine.
 
 Contract: :func:`visit` opens the sandbox of that name, runs one cell that tries harmless things, and reports
-what it saw; those that protect by themselves have a report of their own. It is no proof of safety: what the code runs in protects, or does not. A sandbox that does
-not open is a report with the reason.
+what it saw; those that protect by themselves have a report of their own. It is no proof of safety: what the
+code runs in protects, or does not. A sandbox that does not open is a report with the reason.
 
 >>> visit("x").tier is None
 Traceback (most recent call last):
