@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Lines", "at", "pair"]
 
+_APART = sys.platform == "linux"  # the system keeps messages apart
+
 
 class Lines(socket.socket):
     """A stream of lines. ``fds`` do not go with them."""
@@ -43,11 +45,11 @@ class Lines(socket.socket):
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    if sys.platform == "linux":
+    if _APART:
         return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours, theirs = socket.socketpair()
     return Lines(fileno=ours.detach()), Lines(fileno=theirs.detach())
 
 
 def at(fd: int) -> socket.socket:
-    return socket.socket(fileno=fd) if sys.platform == "linux" else Lines(fileno=fd)
+    return socket.socket(fileno=fd) if _APART else Lines(fileno=fd)

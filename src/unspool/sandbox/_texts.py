@@ -94,7 +94,7 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 
 def memory_file(name: str) -> int:
     """A file without a name, in memory, that can be sealed; where the system has none, one on disk."""
-    if sys.platform == "linux":
+    if hasattr(os, "memfd_create"):
         return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     import tempfile
 

@@ -111,9 +111,10 @@ def programs() -> list[str]:
 
 def _missing(program: str) -> str:
     """Why it cannot be here, in words."""
-    if sys.platform == "linux":
+    system: str = sys.platform
+    if system == "linux":
         return "is macOS's own; on Linux, sandbox='process' protects"
-    there = sys.platform == "darwin" and os.access(program, os.X_OK)
+    there = system == "darwin" and os.access(program, os.X_OK)
     return "" if there else f"needs macOS and its {program}; {ADVICE}"
 
 
