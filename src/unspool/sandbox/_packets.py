@@ -6,9 +6,9 @@ messages apart. Elsewhere each is a line of a stream, and so has no line end in 
 socket as a whole or not at all, so that whoever waits for the socket wakes up for each.
 
 >>> ours, theirs = pair()
->>> ours.send(b"I 1"), ours.send(b"K 1"), theirs.recv(64), at(theirs.detach()).recv(64)
+>>> with ours, at(theirs.detach()) as theirs:
+...     ours.send(b"I 1"), ours.send(b"K 1"), theirs.recv(64), theirs.recv(64)
 (3, 3, b'I 1', b'K 1')
->>> ours.close()
 """
 
 from __future__ import annotations
