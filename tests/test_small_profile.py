@@ -40,6 +40,7 @@ LINES = [
         ("Which guard has the highest number?", 3, 0),
         ("What is the name of the guard?", 3, 0),
         ("How many reviews are positive?", 4, 0),
+        ("Which of these reviews want their money back? Give their numbers.", [1, 2, 3, 4, 5, 6], 12),
         ("What is the label of the question about the smell of rain?", "smell of rain", 0),
     ],
 )
@@ -64,6 +65,8 @@ def test_an_answer_of_another_kind_is_refused_with_the_reason(query: str, value:
         ("What amount was paid?", 84.5, 0),
         ("Of which size is the block that came last?", 64, 0),
         ("How many reviews are positive?", 4, 10),
+        ("Which of these reviews want their money back? Give their numbers.", [1, 2, 4, 5, 6, 7], 12),
+        ("Give the ranks of the reviews.", [1, 2, 3, 4, 5, 6], 12),
         ("Give the labels as a list.", ["a", "b"], 0),
         ("Are there more of the front door or of the back door?", "back door", 0),
         ("Which of these is most frequent: front door, back door?", "back door", 0),
@@ -81,6 +84,20 @@ def test_an_answer_of_the_kind_that_was_asked_stands(query: str, value: object, 
 def test_the_check_takes_any_question_and_value(query: str, value: object, calls: int) -> None:
     reason = check_answer(query, value, calls)
     assert reason is None or reason
+
+
+def test_what_is_named_by_its_mark_is_shown_alone() -> None:
+    lines = [f"10:{n:02} break-in attempt through host-{n % 2}77.example.com" for n in range(9)]
+    lines += ["11:00 break-in attempt through the window", "11:01 an attempt, and no more"]
+    (only,) = groups_for("When did the break-in attempts through host-177.example.com begin?", lines)
+    assert only == lines[1:9:2]
+    assert groups_for("When did the break-in attempts begin?", lines)[0] == lines[:10]
+
+
+def test_what_mentions_a_word_has_it_in_any_form() -> None:
+    lines = ["the president spoke", "a presidential address", "presidents met", "nobody spoke"]
+    assert groups_for("How many mention a president?", lines) == [lines[:3]]
+    assert groups_for("How many are of a president?", lines) == [[lines[0], lines[2]], lines[1:2]]
 
 
 def test_find_takes_all_texts_in_any_case() -> None:

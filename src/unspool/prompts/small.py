@@ -108,6 +108,15 @@ _NUMBERED = re.compile(
 )
 
 
+_SOME = re.compile(r"\b(?:which|those|the ones)\b", re.IGNORECASE)
+FEWEST = 6  # lines that are a coincidence no longer
+
+
+def _every_line(value: object) -> bool:
+    """Whether these are the numbers of lines from the first one on, none left out."""
+    return isinstance(value, list) and len(value) >= FEWEST and value == list(range(1, len(value) + 1))
+
+
 def check_answer(query: str, value: object, sub_calls: int) -> str | None:
     """The reason to refuse an answer once, from the kind of thing that was asked; or ``None``."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -126,6 +135,11 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         return (
             "this only says again what is in the question. Look at the lines: copy from them what was asked, "
             "then submit that"
+        )
+    if sub_calls and _every_line(value) and _SOME.search(query):
+        return (
+            "this is every line. Where none of the labels is for the rest, each line gets a wanted one: classify "
+            "again, with 'other': 'anything else'. If it is really all of them, submit it again"
         )
     if many and not number and not any(c.isdigit() for c in text):
         return "a number was asked, and this is none. Print the number, then submit it"

@@ -49,6 +49,8 @@ MOST_SENTENCES = 4  # shown of a group
 _PRONOUN = re.compile(r"(?:its?|his|her|hers|he|she|they|their|this|these)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
 SURE = 3  # words of the question in one line
+SHORTEST_MARK = 5  # characters of what names one thing: "shop-2", "24200"
+MENTIONS = re.compile(r"\bmention(?:s|ed|ing)?\b", re.IGNORECASE)  # in whatever form of the word
 WORTH = 0.3  # of the best form's weight, under which a form only distracts
 MANY_ASKED = re.compile(
     r"\bhow (?:many|often)\b|\bcount\b|\b(?:most|least|fewest)\b|\blist\b|\beach\b|\bevery\b"
@@ -81,9 +83,10 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     """The lines of ``data`` that share words with ``question``, by the words, the best group first."""
     among = list(data[:MOST_LINES])
     words = sought(question)
-    groups = _groups(among, words)
+    nearest = not MENTIONS.search(question)
+    groups = _groups(among, words, nearest)
     if others := meant(question, {word for words in groups for word in words}):
-        groups = _groups(among, words | others)
+        groups = _groups(among, words | others, nearest)
     seen = Counter(word for words, group in groups.items() for word in words for _ in group)
     rare = {
         word: WHOLE if word.endswith(AS_IT_IS) else math.log(1.1 * len(among) / count)
@@ -99,7 +102,15 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     if ranked and sum(not word.endswith(AS_IT_IS) for word in ranked[0]) >= SURE:
         # What an event may be called elsewhere ("boot" for begin) says nothing beside lines like these.
         ranked = [words for words in ranked if not all(word.startswith("~") for word in words)]
+    if ranked and any(map(_is_mark, ranked[0])):
+        # The question names one thing by its mark: what is said of others only distracts.
+        ranked = [words for words in ranked if any(map(_is_mark, words))]
     return [groups[words] for words in ranked[: len(NAMES)]]
+
+
+def _is_mark(word: str) -> bool:
+    """Whether a word of the question is the name of one thing, such as an address, a number, a host."""
+    return len(word) >= SHORTEST_MARK and not word.endswith(AS_IT_IS) and any(map(str.isdigit, word))
 
 
 def look(question: str, data: Sequence[str]) -> None:
@@ -322,10 +333,13 @@ def sentences_of(texts: Sequence[str]) -> list[str]:
     return found
 
 
-def _groups(lines: Sequence[str], words: dict[str, Sought]) -> dict[tuple[str, ...], list[str]]:
+def _groups(
+    lines: Sequence[str], words: dict[str, Sought], nearest: bool
+) -> dict[tuple[str, ...], list[str]]:
     """The lines by the words of the question that they contain at the start of a word.
 
-    A word that stands there as it is asked is named once more: "received" is nearer than "receiving".
+    With ``nearest`` a word that stands there as it is asked is named once more: "received" is nearer than
+    "receiving".
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
@@ -334,7 +348,7 @@ def _groups(lines: Sequence[str], words: dict[str, Sought]) -> dict[tuple[str, .
         for word, seek in words.items():
             if seek.fits(line, low):
                 found.append(word)
-                if seek.stands(low):
+                if nearest and seek.stands(low):
                     found.append(word + AS_IT_IS)
         if found:
             groups.setdefault(tuple(found), []).append(line)
