@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from measure import runs_apart
 from tests.local_held_out import HELD_OUT
+from tests.local_made import MADE
 from tests.local_more import MORE
 from tests.local_opened import OPENED
 from tests.local_suite import SUITE, Question
@@ -33,7 +34,7 @@ from unspool.types import Run
 
 MODEL = "local:qwen2.5-coder-1.5b"
 GOAL = 0.7
-SETS = {"tuned": SUITE, "more": MORE, "opened": OPENED, "held-out": HELD_OUT}
+SETS = {"tuned": SUITE, "more": MORE, "opened": OPENED, "made": MADE, "held-out": HELD_OUT}
 MAX_TURNS = 10
 
 
