@@ -41,6 +41,7 @@ LINES = [
         ("What is the name of the guard?", 3, 0),
         ("How many reviews are positive?", 4, 0),
         ("Which of these reviews want their money back? Give their numbers.", [1, 2, 3, 4, 5, 6], 12),
+        ("Which of the two labels do more lines have?", ["a", "b", "b", "a", "b", "b"], 12),
         ("What is the label of the question about the smell of rain?", "smell of rain", 0),
     ],
 )
@@ -66,6 +67,8 @@ def test_an_answer_of_another_kind_is_refused_with_the_reason(query: str, value:
         ("Of which size is the block that came last?", 64, 0),
         ("How many reviews are positive?", 4, 10),
         ("Which of these reviews want their money back? Give their numbers.", [1, 2, 4, 5, 6, 7], 12),
+        ("Which six labels are the most frequent?", ["a", "b", "c", "d", "e", "f"], 12),
+        ("Give the labels, so that the most frequent can be seen.", ["a", "b", "b", "a", "b", "b"], 12),
         ("Give the ranks of the reviews.", [1, 2, 3, 4, 5, 6], 12),
         ("Give the labels as a list.", ["a", "b"], 0),
         ("Are there more of the front door or of the back door?", "back door", 0),

@@ -10,6 +10,7 @@ so each step is a child's question; it judges meaning by labels, and not by yes 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ from ..models.protocol import Message
 from .feedback import Shown, turn_message
 from .profile import First, Profile, Sampling, extras, read_text
 from .small_kinds import JUDGED, kind_of, named_fields
+from .small_labels import labels_of
 from .small_look import MOST_PROSE
 from .small_split import steps_told
 from .small_turns import worked
@@ -46,6 +48,8 @@ def first(first: First) -> str:
     asked = _asked(first.query, kind == "meaning")
     if kind == "hop":
         asked += steps_told(first.query)
+    if kind == "meaning" and (labels := labels_of(first.query)):
+        asked += f"\nThe labels: {json.dumps(labels, ensure_ascii=False)}"
     if kind in ("meaning", "compute"):
         told = named_fields(first.query, first.look, free=kind == "compute")
         asked += "".join(f"\nThe {name} of each line is in field(lines, {n})." for n, name in told)
@@ -109,12 +113,21 @@ _NUMBERED = re.compile(
 
 
 _SOME = re.compile(r"\b(?:which|those|the ones)\b", re.IGNORECASE)
+_ONE_ASKED = re.compile(
+    r"\b(?:which|what)\b[^.?!]*\b(?:more|most|fewer|fewest|least)(?: often)?\b", re.IGNORECASE
+)
 FEWEST = 6  # lines that are a coincidence no longer
 
 
 def _every_line(value: object) -> bool:
     """Whether these are the numbers of lines from the first one on, none left out."""
     return isinstance(value, list) and len(value) >= FEWEST and value == list(range(1, len(value) + 1))
+
+
+def _repeats(value: list[object]) -> bool:
+    """Whether this is the label of each of many lines, and no list of the most frequent ones."""
+    names = [name for name in value if isinstance(name, str)]
+    return len(names) == len(value) >= FEWEST and len(set(names)) < len(names)
 
 
 def check_answer(query: str, value: object, sub_calls: int) -> str | None:
@@ -140,6 +153,11 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         return (
             "this is every line. Where none of the labels is for the rest, each line gets a wanted one: classify "
             "again, with 'other': 'anything else'. If it is really all of them, submit it again"
+        )
+    if _ONE_ASKED.search(query) and isinstance(value, list) and _repeats(value):
+        return (
+            "one was asked, and this is the label of each line. Count them: submit(top(labels)[0][0]) for the most "
+            "frequent one"
         )
     if many and not number and not any(c.isdigit() for c in text):
         return "a number was asked, and this is none. Print the number, then submit it"
