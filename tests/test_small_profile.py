@@ -14,7 +14,8 @@ from unspool.prompts import small, small_tools
 from unspool.prompts.feedback import Shown
 from unspool.prompts.small import IMPORTS, check_answer
 from unspool.prompts.small_code import definitions, is_code
-from unspool.prompts.small_look import blocks_of, fields_of, forms_of, groups_for, is_prose, is_wrapped
+from unspool.prompts.small_look import fields_of, forms_of, groups_for
+from unspool.prompts.small_prose import blocks_of, follow, is_prose, is_wrapped
 from unspool.prompts.small_records import field_list, lines_of, records
 from unspool.prompts.small_tools import addresses, between, field, find, rest, times, top, values
 from unspool.prompts.small_words import sought
@@ -95,6 +96,20 @@ def test_what_is_named_by_its_mark_is_shown_alone() -> None:
     (only,) = groups_for("When did the break-in attempts through host-177.example.com begin?", lines)
     assert only == lines[1:9:2]
     assert groups_for("When did the break-in attempts begin?", lines)[0] == lines[:10]
+
+
+def test_those_who_are_named_in_the_best_sentences_are_followed() -> None:
+    best = ["Ana Bell keeps the key of the hall."]
+    texts = [
+        *best,
+        "Max Orr cooks.",
+        "The phone of Ana Bell is 7.",
+        *(f"Ana Bell did {n}." for n in range(9)),
+    ]
+    assert follow(best, texts, "What is the phone of who keeps the key?")[:2] == [texts[2], texts[3]]
+    assert len(follow(best, texts, "?")) == 4
+    assert follow(best, texts, "What does Ana Bell keep?") == []
+    assert follow(texts, texts, "?") == []
 
 
 def test_what_mentions_a_word_has_it_in_any_form() -> None:
@@ -420,7 +435,11 @@ def test_a_first_step_that_says_this_is_told_what_was_said_before() -> None:
 def test_the_helpers_do_not_overwrite_each_other() -> None:
     """They share one namespace in the REPL: a name of one file must not be another thing in the next."""
     made: dict[str, str] = {}
-    for noun, text in zip(("records", "tables", "words", "code", "look", "tools"), IMPORTS[3:], strict=False):
+    for noun, text in zip(
+        ("formats", "records", "tables", "words", "code", "prose", "look", "tools", "numbers"),
+        IMPORTS[3:],
+        strict=False,
+    ):
         for node in ast.parse(text).body:
             names = (
                 [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef)

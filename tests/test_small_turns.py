@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool import RLM
-from unspool.prompts.small_kinds import KINDS, Kind, kind_of
+from unspool.prompts.small_kinds import KINDS, Kind, kind_of, numbers_asked
 from unspool.prompts.small_turns import worked
 from unspool.testing import ScriptedModel
 
@@ -78,6 +78,26 @@ def test_where_no_child_may_be_made_there_are_no_steps() -> None:
     assert kind_of(query, MANY, children=False) == "count"
 
 
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("Which town had the most rain?", True),
+        ("What was the highest temp_max in Oslo?", True),
+        ("How many days had a rain_mm of 5 to 10?", True),
+        ("How many rows have rain over 5?", True),
+        ("Which town is named most often?", False),
+        ("How much rain is there on 2031-05-02?", True),
+        ("How many characters has the longest rain?", False),
+        ("In which towns was there rain?", False),
+    ],
+)
+def test_numbers_are_asked_where_a_field_of_them_is_named(query: str, asked: bool) -> None:
+    look = "fields: 1 day, 2 town, 3 temp_max, 4 rain_mm\nnumbers in: 3 temp_max, 4 rain_mm\nA: 9 lines"
+    assert numbers_asked(query, look) is asked
+    assert (kind_of(query, look) == "number") is asked
+    assert not numbers_asked(query, look.replace("numbers in", "numbers"))
+
+
 @given(st.text(), st.text())
 def test_any_question_has_a_kind(query: str, look: str) -> None:
     assert kind_of(query, look) in KINDS
@@ -100,6 +120,10 @@ ORDERS = "".join(
 )
 TABLE = "day,shop,order,state,text\n" + "".join(
     f"2031-05-0{2 + order % 2},shop-{1 + order % 4},{order},{('created', 'paid', 'refused')[order % 3]},The card of {order}\n"
+    for order in range(60, 120)
+)
+SALES = "order,day,shop,state,items,total\n" + "".join(
+    f"{order},2031-05-0{2 + order % 2},shop-{1 + order % 4},{('created', 'paid', 'refused')[order % 3]},{order % 9},9.50\n"
     for order in range(60, 120)
 )
 RECORDS = "".join(
@@ -128,6 +152,8 @@ GUESTS = [f"The soup of number {n} was a surprise to everybody present there" fo
 def context_of(user: str) -> object:
     if "Python code" in user:
         return CODE
+    if "fields: 1 order" in user:
+        return SALES
     if "fields: 1 day" in user:
         return TABLE
     if "fields: 1 label" in user:

@@ -19,7 +19,7 @@ from .feedback import Shown, turn_message
 from .profile import First, Profile, Sampling, extras, read_text
 from .small_kinds import JUDGED, kind_of, named_fields
 from .small_labels import labels_of
-from .small_look import MOST_PROSE
+from .small_prose import MOST_PROSE
 from .small_split import steps_told
 from .small_turns import worked
 
@@ -35,7 +35,7 @@ IMPORTS = (
     "import re, json, math, statistics, collections, itertools",
     "from collections import Counter, defaultdict",
     "from datetime import date, datetime, timedelta",
-    *map(_source, ("records", "tables", "words", "code", "look", "tools")),
+    *map(_source, ("formats", "records", "tables", "words", "code", "prose", "look", "tools", "numbers")),
     # small_tools sets an empty ``lines`` of its own: this comes after it
     "lines, columns = records([] if in_files(context) or has_tables(context) else "
     "context.lines() if hasattr(type(context), 'lines') else lines_of(context))",
@@ -151,13 +151,13 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         )
     if sub_calls and _every_line(value) and _SOME.search(query):
         return (
-            "this is every line. Where none of the labels is for the rest, each line gets a wanted one: classify "
-            "again, with 'other': 'anything else'. If it is really all of them, submit it again"
+            "this is every line. Without a label for the rest each line gets a wanted one: classify again, "
+            "with 'other': 'anything else'. If it is all of them, submit it again"
         )
     if _ONE_ASKED.search(query) and isinstance(value, list) and _repeats(value):
         return (
-            "one was asked, and this is the label of each line. Count them: submit(top(labels)[0][0]) for the most "
-            "frequent one"
+            "one was asked, and this is the label of each line. Count them: "
+            "submit(top(labels)[0][0]) for the most frequent one"
         )
     if many and not number and not any(c.isdigit() for c in text):
         return "a number was asked, and this is none. Print the number, then submit it"

@@ -17,7 +17,7 @@ import re
 from typing import Literal, get_args
 
 from .small_code import PYTHON
-from .small_look import FREE_TEXT, MANY_ASKED, PROSE
+from .small_look import FREE_TEXT, MANY_ASKED, NUMBERS, PROSE
 from .small_words import FORM
 
 Kind = Literal[
@@ -30,6 +30,7 @@ Kind = Literal[
     "most",
     "field",
     "compute",
+    "number",
     "compare",
     "code",
     "hop",
@@ -139,6 +140,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     for kind, cue in _COMPILED:
         if code and kind != "hop":
             return "code"
+        if kind != "hop" and numbers_asked(query, look):
+            return "number"
         if (children or kind != "hop") and cue.search(query):
             if (kind == "count" and _CLOCK.search(query)) or (kind == "most" and _HOUR.search(query)):
                 return "clock"
@@ -169,6 +172,39 @@ def named_fields(query: str, look: str, *, free: bool = False) -> list[tuple[int
     fields = _ONE_NAME.findall(names[1])
     named = [(int(n), name) for n, name in fields if name.casefold().rstrip("s") in words]
     return [(n, name) for n, name in named if free or not _FREE.fullmatch(name)]
+
+
+_HELD = re.compile(rf"^{NUMBERS}(.+)$", re.MULTILINE)
+_OF_SIZE = re.compile(
+    r"\b(?:average|mean|median|sum|total|altogether|most|least|highest|lowest|greatest|largest|biggest"
+    r"|smallest|longest|shortest|slowest|fastest|maximum|minimum|max|min|warmest|coldest|cheapest|dearest"
+    r"|how (?:much|long))\b"
+    r"|\b(?:over|under|above|below|at least|at most|from|between|exceed\w*"
+    r"|(?:more|less|fewer|greater|higher|lower|longer|shorter) than)\b[^.?!]{,30}\d"
+    r"|\d\S* ?(?:to|-|–) ?\d|[<>]=? ?\d",
+    re.IGNORECASE,
+)
+_CHARACTERS = re.compile(r"\bcharacters?\b|\bletters?\b|\bwords?\b", re.IGNORECASE)
+_UNITS = frozenset("ms s sec seconds mm cm m km kb mb gb kg g eur usd c f pct".split())  # noqa: SIM905
+
+
+def numbers_asked(query: str, look: str) -> bool:
+    """Whether a field of numbers is named, and a sum, a mean, an extreme or a range of it is asked.
+
+    >>> numbers_asked("Which town had the most rain?", "numbers in: 3 temp_min, 5 rain_mm")
+    True
+    >>> numbers_asked("Which town is named most often?", "numbers in: 3 temp_min, 5 rain_mm")
+    False
+    """
+    held = _HELD.search(look)
+    if not held or not _OF_SIZE.search(query) or _CHARACTERS.search(query):
+        return False
+    said = {word.rstrip("s") for word in re.findall(r"[^\W_]+", query.casefold())}
+    for _, name in _ONE_NAME.findall(held[1]):
+        words = {word.rstrip("s") for word in re.findall(r"[^\W_]+", name.casefold())}
+        if (words - _UNITS) and (words - _UNITS) <= said:
+            return True
+    return False
 
 
 def _by_field(query: str, look: str) -> bool:

@@ -1,8 +1,8 @@
 """The labels that a question itself gives, for a model that takes some of them alone or words of its own.
 
-Contract: :func:`labels_of` gives the labels between which the question shares out all lines, in order, with what
-it says of each (in brackets, else its words), and none where it names none or only some: "Which want a or b?"
-leaves lines over.
+Contract: :func:`labels_of` gives the labels between which the question shares out all lines, in order, with
+what it says of each (in brackets, else its words), and none where it names none or only some: "Which want a
+or b?" leaves lines over.
 
 >>> labels_of("Each text is praise, a complaint (also of a price) or an offer. How many are an offer?")
 {'praise': 'praise', 'complaint': 'a complaint, also of a price', 'offer': 'an offer'}

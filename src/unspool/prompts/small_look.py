@@ -10,12 +10,14 @@ their fields. Results are bounded, and at most ``MOST_LINES`` lines are looked a
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 
 from .small_code import PYTHON, classes, definitions, functions, is_code, owners
+from .small_prose import blocks_of, follow, is_prose, is_wrapped, sentences_of
 from .small_records import field_list, in_files, lines_of, records, without_marks
 from .small_tables import has_tables, table_lines
 from .small_words import (
@@ -41,13 +43,8 @@ MOST_LABELS = 60  # different first fields, up to which they are labels
 MOST_VALUES = 20  # different values of another field, up to which it is one of levels or names
 SHOWN_VALUE = 40  # characters
 FREE_TEXT = "free text"  # what lines are said to be that only a reader can judge
-MOST_PROSE = 200  # lines that classify takes
-MOST_BLOCK = 1_500  # characters of a paragraph and what is below it
-SHORTEST, LONGEST_TITLE = 25, 60  # characters of a sentence, and of what stands alone above some
 PROSE = "A, B and C are sentences"  # what is said of groups in prose
 MOST_SENTENCES = 4  # shown of a group
-_PRONOUN = re.compile(r"(?:its?|his|her|hers|he|she|they|their|this|these)\b", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
 SURE = 3  # words of the question in one line
 SHORTEST_MARK = 5  # characters of what names one thing: "shop-2", "24200"
 MENTIONS = re.compile(r"\bmention(?:s|ed|ing)?\b", re.IGNORECASE)  # in whatever form of the word
@@ -57,6 +54,9 @@ MANY_ASKED = re.compile(
     r"|\bwhich (?:lines|items|messages|texts|ones)\b",
     re.IGNORECASE,
 )
+NUMBER = re.compile(r"[-+]?[$€£]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][-+]?\d+)?%?")
+NUMBERS = "numbers in: "  # before the fields that hold such
+SOME_ROWS = 2_000  # by which it is told
 columns: list[str] = []  # the names of fields, set in the REPL
 asked_now = ""  # the question of the node, set by ``look``
 A: list[str] = []  # these three are set by ``look``
@@ -122,6 +122,8 @@ def look(question: str, data: Sequence[str]) -> None:
     data = _in_memory(data)
     if columns:
         print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
+        if held := _numeric(data):
+            print(NUMBERS + ", ".join(f"{n} {columns[n - 1]}" for n in held))  # noqa: T201
     prose = is_prose(data)
     if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
@@ -139,6 +141,7 @@ def look(question: str, data: Sequence[str]) -> None:
     if labelled := _labelled(question, data, few if columns else {1: few[1]} if 1 in few else {}):
         groups = [labelled, *(group for group in groups[: len(NAMES) - 1] if group != labelled)]
     if groups and texts is not data:
+        groups[0] = [*groups[0], *follow(groups[0], texts, question)]
         print(f"Prose: {PROSE}; read lets a reader answer from them.")  # noqa: T201
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):
         globals()[name] = group
@@ -195,6 +198,21 @@ def fields_of(data: Sequence[str]) -> dict[int, Counter[str]]:
     return few
 
 
+def _numeric(data: Sequence[str]) -> list[int]:
+    """By number from 1: the fields that hold numbers; those that only rise are marks of the rows."""
+    among = [field_list(line) for line in data[:SOME_ROWS]]
+    held: list[int] = []
+    for place in range(len(columns)):
+        texts = [text for fields in among if len(fields) > place and (text := fields[place].strip())]
+        fit = sum(NUMBER.fullmatch(text) is not None for text in texts)
+        counts = all(map(str.isdecimal, texts)) and all(
+            int(one) < int(next_one) for one, next_one in itertools.pairwise(texts)
+        )
+        if fit >= 0.95 * len(texts) > 0 and not counts:
+            held.append(place + 1)
+    return held
+
+
 def _print_fields(few: dict[int, Counter[str]]) -> None:
     for number, held in few.items():
         shown = ", ".join(f"{value[:SHOWN_VALUE]} {n:,}x" for value, n in held.most_common(3))
@@ -246,7 +264,10 @@ def _paired(question: str) -> dict[int, set[str]]:
     paired: dict[int, set[str]] = {}
     for number, name in enumerate(columns, 1):
         if name.casefold() in low:  # before a pattern is made of it
-            behind = rf"(?<!\w){re.escape(name)}(?!\w) ?[=:]? ?[\"'(]?([\w.:/$@-]*\w)"
+            behind = (
+                rf"(?<!\w){re.escape(name)}(?!\w)[\"']?(?: is| was)? ?[=:]* ?[\"'(]?([\w.:/$@-]*\w)"
+                rf"(?!\w| ?(?:to|and|or|-|–) ?\d)"
+            )
             values = set(re.findall(behind, question, re.IGNORECASE))
             if values := {value for value in values if value.casefold() not in COMMON_WORDS}:
                 paired[number] = values
@@ -265,72 +286,6 @@ def _says(question: str, value: str) -> bool:
 
 def _has(fields: list[str], named: dict[int, set[str]]) -> bool:
     return all(len(fields) >= number and fields[number - 1] in chosen for number, chosen in named.items())
-
-
-def is_prose(data: Sequence[str]) -> bool:
-    """Whether these are a few lines with words of their own each, and not entries of a few forms."""
-    if not 1 < len(data) <= MOST_PROSE or any("\t" in line for line in data):
-        return False
-    texts = [" ".join(field_list(line)) for line in data] if columns else data
-    words = [set(re.findall(r"[^\W\d_]{4,}", text)) for text in texts]
-    shared = Counter(word for line in words for word in line)
-    usual = sum(count > len(data) // 2 for count in shared.values())
-    return sum(map(len, words)) >= 2 * len(data) <= 2 * len(shared) and usual <= 1
-
-
-def is_wrapped(data: Sequence[str]) -> bool:
-    """Whether these are the lines of paragraphs, and not each a thing of its own."""
-    some = [line.strip() for line in data[:2_000]]
-    solid = sorted(len(line) for line in some if line)
-    entries = sum(not line[:1].isalpha() for line in some if line)
-    blank = len(some) - len(solid)
-    return (
-        bool(solid)
-        and blank >= len(some) // 20
-        and solid[len(solid) // 2] >= 40
-        and entries < len(solid) // 3
-    )
-
-
-def blocks_of(data: Sequence[str]) -> list[str]:
-    """Paragraphs, each with those below it that are set deeper, as far as they are not too long."""
-    blocks: list[str] = []
-    depth, apart = 0, True
-    for line in data:
-        text = line.strip()
-        deep = len(line) - len(line.lstrip())
-        if not text:
-            apart = True
-        elif blocks and (not apart or deep > depth) and len(blocks[-1]) + len(text) < MOST_BLOCK:
-            blocks[-1] += ("\n" if apart else " ") + text
-            apart = False
-        else:
-            blocks.append(text)
-            depth, apart = deep, False
-    return blocks
-
-
-def sentences_of(texts: Sequence[str]) -> list[str]:
-    """Short ones with the one before: "No." and "e.g." end none. One that begins with a pronoun has the
-    title above it before it, for "its owner" is of nothing else.
-
-    >>> sentences_of(["It was May. The garden of No. 7 lay still. Why? Nobody knew of anything odd."])
-    ['It was May. The garden of No. 7 lay still. Why?', 'Nobody knew of anything odd.']
-    >>> sentences_of(["Blue Room", "Its owner is Ana Bell, of course. The Blue Room itself is very old."])
-    ['Blue Room', 'Blue Room: Its owner is Ana Bell, of course.', 'The Blue Room itself is very old.']
-    """
-    found: list[str] = []
-    title = ""
-    for text in texts:
-        begun = len(found)
-        if len(text) <= LONGEST_TITLE and not text.rstrip().endswith((".", "!", "?", ",", ";")):
-            title = text.strip()
-        for part in _SENTENCE_END.split(text):
-            if len(found) > begun and min(len(part), len(found[-1])) < SHORTEST:
-                found[-1] += f" {part}"
-            elif part.strip():
-                found.append(f"{title}: {part}" if title and _PRONOUN.match(part) else part)
-    return found
 
 
 def _groups(

@@ -1,4 +1,5 @@
-"""Lines that are records: JSON lines, CSV and tables with tabs, as the helpers of a weak model see them.
+"""Lines that are records: JSON lines, CSV, tables with tabs, and known formats (``small_formats``), as the
+helpers of a weak model see them.
 
 ``records`` takes the lines of a context apart: each becomes a :class:`Row`, a text that says which field is
 which, since a model of that size does not count commas. The source runs in the REPL (see
@@ -11,6 +12,8 @@ which, since a model of that size does not count commas. The source runs in the 
 ['error', 'no, not now']
 >>> records(['{"level": "error", "code": 7}', '{"level": "notice"}'])
 (['level=error, code=7', 'level=notice, code='], ['level', 'code'])
+>>> records(['{"user": {"id": 7, "plan": {"name": "pro"}}, "tags": []}'])[0]
+['user.id=7, user.plan.name=pro, tags=[]']
 >>> records(["one, two", "and then three", "and four"])
 (['one, two', 'and then three', 'and four'], [])
 """
@@ -22,6 +25,8 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Sequence
+
+from .small_formats import formatted
 
 SNIFFED = 50  # lines by which the form of all is known
 FEWEST_ROWS = 3  # the head included: two lines of prose may have as many commas
@@ -115,6 +120,9 @@ def records(data: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         ]
         rows = [_row(names, record, line) for record, line in zip(found, data, strict=True)]
         return rows, names
+    if known := formatted(data):
+        names, each = known
+        return [one if isinstance(one, str) else Row.of(names, one) for one in each], names
     for separator in ("\t", ",", ";") if len(some) >= FEWEST_ROWS else ():
         names, *first = (_split(line, separator) for line in some)
         named = all(_NAME.fullmatch(name.strip()) for name in names) and len(set(names)) == len(names)
@@ -136,7 +144,20 @@ def _record(line: str) -> dict[str, object] | None:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return record if isinstance(record, dict) and record else None
+    return _flat(record) if isinstance(record, dict) and record else None
+
+
+def _flat(record: dict[str, object]) -> dict[str, object]:
+    """What is in objects within it, by names with dots."""
+    flat: dict[str, object] = {}
+    rest = list(record.items())[::-1]
+    while rest and len(flat) <= MOST_NAMES:
+        name, value = rest.pop()
+        if isinstance(value, dict) and value:
+            rest += [(f"{name}.{inner}", held) for inner, held in value.items()][::-1]
+        else:
+            flat[name] = value
+    return flat
 
 
 def _split(line: str, separator: str) -> list[str]:

@@ -97,3 +97,12 @@ id,text
 
 fields: 1 id, 2 text
 24 lines of free text: code cannot judge them, classify can."""
+SOLD = "order=74, day=2031-05-02, shop=shop-2, state=refused, items=2, total=9.50"
+SALES = f"""{SHOP}
+
+fields: 1 order, 2 day, 3 shop, 4 state, 5 items, 6 total
+numbers in: 5 items, 6 total
+field(lines, 3): shop-1 1,204x, shop-2 640x, shop-4 310x, … 5 different
+field(lines, 4): created 1,204x, paid 1,020x, refused 176x
+A: 176 lines
+  176 like: {SOLD}"""

@@ -2,7 +2,7 @@
 meaning, prose, words. See :mod:`unspool.prompts.small_turns`.
 
 >>> sorted(STEPS)
-['code', 'compare', 'compute', 'hop', 'meaning', 'prose', 'word']
+['code', 'compare', 'compute', 'hop', 'meaning', 'number', 'prose', 'word']
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .small_samples import (
     GUEST_TABLE,
     GUESTS,
     HEAD,
+    SALES,
     TABLE,
     TALE,
     Turn,
@@ -54,6 +55,60 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "# asked: how many of the lines of A without the label are short\n"
             "texts = rest(A)\n"
             "print(len(texts), texts[:2])\nsubmit(sum(len(text) < 40 for text in texts))",
+        ),
+    ),
+    "number": (
+        (
+            SALES,
+            "Which shop had the greatest total of refused orders?",
+            "# asked: a shop, by the sum of total, of the lines of A\n"
+            'found = sums(A, "shop", "total")\nprint(found[:3])\nsubmit(found[0][0])',
+        ),
+        (
+            SALES,
+            "What is the lowest total of shop-2 in May 2031?",
+            "# asked: the least total of the lines with shop-2 and 2031-05\n"
+            'hits = find("shop=shop-2", "day=2031-05", among=lines)\n'
+            'found = numbers(hits, "total")\nprint(len(found), found[:3])\nsubmit(min(found))',
+        ),
+        (
+            SALES,
+            "How many orders have 5 to 8 items?",
+            "# asked: how many of all lines have items from 5 to 8\n"
+            'found = [n for n in numbers(lines, "items") if 5 <= n <= 8]\n'
+            "print(found[:3])\nsubmit(len(found))",
+        ),
+        (
+            SALES,
+            "What did the paid orders cost on average?",
+            "# asked: the mean of total, of the lines with the state paid\n"
+            'found = numbers(find("state=paid", among=lines), "total")\n'
+            "print(len(found), found[:3])\nsubmit(statistics.mean(found))",
+        ),
+        (
+            SALES,
+            "On which day was the order of shop-1 with the highest total?",
+            "# asked: the day of the line of shop-1 with the highest total\n"
+            'row = highest(find("shop=shop-1", among=lines), "total")\n'
+            'print(row)\nsubmit(field([row], "day")[0])',
+        ),
+        (
+            SALES,
+            "Leaving out the refused ones, which day brought the most money (items times total)?",
+            "# asked: a day, by the sum of items times total, of the lines that are not refused\n"
+            "money = Counter()\n"
+            "for row in lines:\n"
+            '    if field([row], "state")[0] != "refused":\n'
+            "        items, total = numbers([row], 'items')[0], numbers([row], 'total')[0]\n"
+            '        money[field([row], "day")[0]] += items * total\n'
+            "print(top(money))\nsubmit(top(money)[0][0])",
+        ),
+        (
+            SALES,
+            "What is the sum of the items from 2031-05-02 to 2031-05-10?",
+            "# asked: the sum of items, of the lines with a day between\n"
+            'hits = [row for row in lines if "2031-05-02" <= field([row], "day")[0] <= "2031-05-10"]\n'
+            'found = numbers(hits, "items")\nprint(len(found), found[:3])\nsubmit(sum(found))',
         ),
     ),
     "compare": (
@@ -132,6 +187,12 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             CODE,
             "Which class defines the most methods?",
             "# asked: a class, the most frequent owner\nprint(top(owners))\nsubmit(top(owners)[0][0])",
+        ),
+        (
+            CODE,
+            "From which class do the most classes inherit?",
+            "# asked: a class, the most frequent one in the brackets of classes\n"
+            'names = values(classes, "({})")\nprint(top(names))\nsubmit(top(names)[0][0])',
         ),
         (
             CODE,

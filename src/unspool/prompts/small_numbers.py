@@ -1,0 +1,66 @@
+"""Helpers for the numbers in the fields of records: sums by another field, the row with the highest.
+
+``numbers``, ``sums``, ``highest`` and ``lowest`` are for a weak model's code. The source runs in the REPL,
+after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
+
+>>> columns[:] = ["shop", "total"]
+>>> rows = [Row.of(columns, fields) for fields in (["b", "1.5"], ["a", "20"], ["b", "3"], ["a", "none"])]
+>>> numbers(rows, "total"), sums(rows, "shop", "total")
+([1.5, 20.0, 3.0], [('a', 20.0), ('b', 4.5)])
+>>> highest(rows, "total"), lowest(rows, "total")
+('shop=a, total=20', 'shop=b, total=1.5')
+>>> columns.clear()
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from .small_look import NUMBER, columns
+from .small_records import Row
+from .small_tools import field
+
+
+def _number(text: str) -> float | None:
+    found = NUMBER.fullmatch(text.strip())
+    return float(re.sub(r"[^\d.eE+-]", "", found[0])) if found else None
+
+
+def _with_number(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
+    """The rows with a number in this field, with it."""
+    rows = [row for row in hits if isinstance(row, Row)]
+    found = zip(rows, field(rows, name), strict=False)
+    return [(row, number) for row, text in found if (number := _number(text)) is not None]
+
+
+def numbers(hits: Iterable[str], name: int | str) -> list[float]:
+    """The numbers in this field of these rows; rows without one are left out."""
+    return [number for _, number in _with_number(hits, name)]
+
+
+def sums(hits: Iterable[str], by: int | str, name: int | str) -> list[tuple[str, float]]:
+    """The sum of the numbers of a field for each value of another one, the greatest first."""
+    totals: Counter[str] = Counter()
+    for row, number in _with_number(hits, name):
+        for value in field([row], by):
+            totals[value] += number  # type: ignore[assignment]
+    return [(value, round(total, 6)) for value, total in totals.most_common()]
+
+
+def highest(hits: Iterable[str], name: int | str) -> str:
+    """The first row with the highest number in this field."""
+    return max(_some(hits, name), key=lambda found: found[1])[0]
+
+
+def lowest(hits: Iterable[str], name: int | str) -> str:
+    """The first row with the lowest number in this field."""
+    return min(_some(hits, name), key=lambda found: found[1])[0]
+
+
+def _some(hits: Iterable[str], name: int | str) -> Sequence[tuple[str, float]]:
+    found = _with_number(hits, name)
+    if not found:
+        raise ValueError(f"no row has a number in the field {name!r}; the fields are {', '.join(columns)}")
+    return found

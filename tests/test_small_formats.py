@@ -1,0 +1,162 @@
+"""Known formats become records, and what is of none stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unspool.prompts import small_look
+from unspool.prompts.small_formats import formatted
+from unspool.prompts.small_look import groups_for
+from unspool.prompts.small_prose import sentences_of
+from unspool.prompts.small_records import records
+
+ACCESS = [
+    f'10.0.0.{n} - {"ann" if n == 2 else "-"} [02/May/2031:09:0{n}:55 +0000] "GET /page/{n} HTTP/1.1" {200 + n} {n}0'
+    ' "-" "Mozilla/5.0 (a \\"b\\")"'
+    for n in range(9)
+]
+COMMITS = """\
+commit 1a2b3c4d5e6f
+Merge: 12 34
+Author: Ann Lee <ann@example.org>
+Date:   Mon Jun 29 23:04:46 2026 +0200
+
+    Plug a leak
+
+    It was in the scheduler.
+
+commit 2a2b3c4d5e6f (HEAD -> main)
+Author: Bo <bo@example.org>
+Date:   Sun Jun 28 18:48:08 2026 +0200
+
+    Add a page
+"""
+INI = """\
+; made by hand
+name = all
+[web]
+port = 80
+host: web.example
+[mail]
+# switched off
+port = 25
+motto = "a = b"
+"""
+
+
+def test_access_logs_have_their_fields() -> None:
+    rows, names = records(ACCESS)
+    assert names == ["address", "user", "time", "method", "path", "status", "bytes", "referer", "agent"]
+    assert rows[2].startswith(
+        "address=10.0.0.2, user=ann, time=02/May/2031:09:02:55 +0000, method=GET, path=/page/2,"
+    )
+    broken = [*ACCESS, "Segmentation fault"]
+    assert records(broken)[0][-1] == "Segmentation fault"
+    assert records([re.sub(r' "-" .*', "", line) for line in ACCESS])[0][3].endswith(
+        "bytes=30, referer=, agent="
+    )
+    assert records(['10.0.0.1 - - [x] "\\x16\\x03" 400 0', *ACCESS])[0][0].startswith(
+        "address=10.0.0.1, user=-, time=x,"
+    )
+
+
+def test_a_status_that_is_named_is_read_by_its_field_and_a_range_of_it_is_not() -> None:
+    _, names = records(ACCESS)
+
+    assert names[5] == "status"
+    small_look.columns[:] = names
+    try:
+        assert small_look._paired("requests with status 204?") == {6: {"204"}}
+        assert small_look._paired('requests where "status": "204"?') == {6: {"204"}}
+        assert small_look._paired("requests whose status is 204?") == {6: {"204"}}
+        assert small_look._paired("requests with status 200 to 204?") == {}
+    finally:
+        small_look.columns[:] = []
+
+
+def test_the_log_of_git_is_a_record_a_commit() -> None:
+    rows, names = records(COMMITS.splitlines())
+    assert names == ["commit", "author", "date", "message"]
+    assert rows[0] == (
+        "commit=1a2b3c4d5e6f, author=Ann Lee <ann@example.org>, date=Mon Jun 29 23:04:46 2026 +0200, "
+        "message=Plug a leak It was in the scheduler."
+    )
+    assert len(rows) == 2
+    assert groups_for("Which commit plugged a leak?", rows)[0] == [rows[0]]
+
+
+def test_the_sections_of_a_file_of_settings_are_records() -> None:
+    rows, names = records(INI.splitlines())
+    assert names == ["section", "name", "port", "host", "motto"]
+    assert list(rows) == [
+        "section=, name=all, port=, host=, motto=",
+        "section=web, name=, port=80, host=web.example, motto=",
+        "section=mail, name=, port=25, host=, motto=a = b",
+    ]
+    toml = ["[[door]]", "width = 2", "", "[[door]]", "width = 3"]
+    assert records(toml)[0] == ["section=door, width=2", "section=door, width=3"]
+
+
+def test_a_chat_has_names_and_texts() -> None:
+    whatsapp = [
+        "12/05/2031, 10:02 - Ann Lee: hello",
+        "12/05/2031, 10:03 - Bo: hi",
+        "12/05/2031, 10:04 - Bo: you",
+    ]
+    rows, names = records(whatsapp)
+    assert names == ["time", "name", "text"]
+    assert rows[0] == "time=12/05/2031, 10:02, name=Ann Lee, text=hello"
+    assert records(["10:02 <ann> hello"] * 5)[1] == []
+    assert records([f"10:0{n} ann: hello" for n in range(5)])[1] == names
+
+
+def test_what_is_of_no_known_format_stays_as_it_is() -> None:
+    for text in (
+        "10:00 gate 1 opened for ann\n10:05 gate 2 refused bob",
+        "[note] an aside\nand prose\nthat goes on",
+        "[]\n[1, 2]",
+        "commit to it\nAuthor: me",
+        "# Title\n\nSome words = more words.\nOthers.",
+        "\n\n",
+    ):
+        assert records(text.splitlines()) == (text.splitlines(), []), text
+
+
+@given(
+    st.lists(
+        st.text() | st.sampled_from([*ACCESS[:2], *COMMITS.splitlines(), *INI.splitlines()]), max_size=30
+    )
+)
+def test_any_lines_are_taken(lines: list[str]) -> None:
+    found = formatted(lines)
+    assert found is None or all(isinstance(one, str) or len(one) == len(found[0]) for one in found[1])
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.dictionaries(st.text(), inner)
+    )
+)
+def test_objects_in_objects_are_fields_with_dots(value: object) -> None:
+    rows, names = records([json.dumps({"outer": {"inner": value}, "last": 1})] * 2)
+    assert names[0].startswith("outer.inner")
+    assert len(rows) == 2
+
+
+def test_below_a_heading_each_sentence_says_of_what_it_is() -> None:
+    text = [
+        "# Guide",
+        "## The cellar",
+        "On Sundays it opens at 11:00. A ticket for a day costs 3 euros.",
+        "## The attic",
+        "It is shut.",
+    ]
+    assert sentences_of(text)[2:4] == [
+        "The cellar: On Sundays it opens at 11:00.",
+        "The cellar: A ticket for a day costs 3 euros.",
+    ]
+    assert sentences_of(text)[-1] == "The attic: It is shut."
