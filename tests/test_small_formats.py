@@ -52,7 +52,7 @@ def test_access_logs_have_their_fields() -> None:
     rows, names = records(ACCESS)
     assert names == ["address", "user", "time", "method", "path", "status", "bytes", "referer", "agent"]
     assert rows[2].startswith(
-        "address=10.0.0.2, user=ann, time=02/May/2031:09:02:55 +0000, method=GET, path=/page/2,"
+        "address=10.0.0.2, user=ann, time=02/May/2031 09:02:55 +0000, method=GET, path=/page/2,"
     )
     broken = [*ACCESS, "Segmentation fault"]
     assert records(broken)[0][-1] == "Segmentation fault"

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from unspool import RLM
 from unspool.prompts import small, small_tools
 from unspool.prompts.feedback import Shown
-from unspool.prompts.small import IMPORTS, check_answer
+from unspool.prompts.small import HELPERS, IMPORTS, check_answer
 from unspool.prompts.small_code import definitions, is_code
+from unspool.prompts.small_dates import dates_in
+from unspool.prompts.small_kinds import kind_of
 from unspool.prompts.small_look import fields_of, forms_of, groups_for
 from unspool.prompts.small_prose import blocks_of, follow, is_prose, is_wrapped
 from unspool.prompts.small_records import field_list, lines_of, records
@@ -110,6 +112,44 @@ def test_those_who_are_named_in_the_best_sentences_are_followed() -> None:
     assert len(follow(best, texts, "?")) == 4
     assert follow(best, texts, "What does Ana Bell keep?") == []
     assert follow(texts, texts, "?") == []
+
+
+@pytest.mark.parametrize(
+    "said", ["3 May 2031", "May 3rd, 2031", "the 3rd of May 2031", "2031-05-03", "May 3", "3 May"]
+)
+@pytest.mark.parametrize(
+    "written", ["2031-05-03T09:00", "[03/May/2031:09:00]", "May  3 09:00", "May 03 09:00"]
+)
+def test_a_date_is_found_in_whatever_form_it_is_written(said: str, written: str) -> None:
+    lines = [f"{written} gate 1 opened", "2031-05-13 gate 1 opened", "13/May/2031 May 13 gate 1 opened"]
+    assert groups_for(f"Which gate opened on {said}?", lines)[0] == lines[:1]
+    assert find(said.removeprefix("the "), "gate", among=lines) == lines[:1]
+
+
+def test_days_between_two_dates() -> None:
+    for form in (
+        "2031-05-{:02} rain",
+        "[{:02}/May/2031:09:00] rain",
+        "May {:2} 09:00 rain",
+        "3105{:02} 0900 rain",
+    ):
+        days = [form.format(day) for day in range(1, 29)]
+        assert between(days, "2031-05-03", "7 May 2031") == days[2:7], form
+        assert between(days, "May 7", "May 3") == (days[2:7] if form.startswith("May") else [])
+    assert groups_for("How much rain from 2031-05-03 to 2031-05-07?", days) == [days]
+    assert groups_for("How much rain on 2031-05-03?", days)[0] == days[2:3]
+    assert kind_of("How many days had rain between 3 May and 7 May 2031?") == "clock"
+
+
+def test_what_is_no_date_is_left_to_be_words() -> None:
+    assert dates_in("May 99 guests come in 2031, March on! 2031-13-01 1.5 may 3 10 Maybe 4") == {}
+    lines = ["2031-05 rain", "May/2031 rain", "2031-06 rain"]
+    assert groups_for("How much rain was there in May 2031?", lines)[0] == lines[:2]
+
+
+@given(st.text() | st.from_regex(r"[0-3]?[0-9] (May|June) [12][0-9]{3}"))
+def test_any_text_is_looked_through_for_dates(text: str) -> None:
+    assert all(said in text and forms for said, forms in dates_in(text).items())
 
 
 def test_what_mentions_a_word_has_it_in_any_form() -> None:
@@ -436,7 +476,7 @@ def test_the_helpers_do_not_overwrite_each_other() -> None:
     """They share one namespace in the REPL: a name of one file must not be another thing in the next."""
     made: dict[str, str] = {}
     for noun, text in zip(
-        ("formats", "records", "tables", "words", "code", "prose", "look", "tools", "numbers"),
+        HELPERS,
         IMPORTS[3:],
         strict=False,
     ):

@@ -5,7 +5,7 @@ where it has none, and ``None`` where the text is of no such format. The source 
 :mod:`unspool.prompts.small_tools`), so it is standard library only, in one file.
 
 >>> formatted(['10.0.0.1 - - [02/May/2031:09:17:55 +0000] "GET /a HTTP/1.1" 404 12 "-" "curl/8"'] * 3)[1][0]
-['10.0.0.1', '-', '02/May/2031:09:17:55 +0000', 'GET', '/a', '404', '12', '-', 'curl/8']
+['10.0.0.1', '-', '02/May/2031 09:17:55 +0000', 'GET', '/a', '404', '12', '-', 'curl/8']
 >>> formatted(["[web]", "port = 80", "", "[mail]", "port = 25", "tls = no"])
 (['section', 'port', 'tls'], [['web', '80', ''], ['mail', '25', 'no']])
 >>> formatted(["[10:02] ann: hello", "[10:03] bo: hi", "and more", "[10:04] ann: bye"])[1][1]
@@ -47,7 +47,7 @@ def formatted(lines: Sequence[str]) -> tuple[list[str], list[list[str] | str]] |
         return None
     if _mostly(_ACCESS, some):
         found = [(line, _ACCESS.fullmatch(line)) for line in lines]
-        return _ACCESS_NAMES, [[part or "" for part in one.groups()] if one else line for line, one in found]
+        return _ACCESS_NAMES, [_request(one) if one else line for line, one in found]
     if _COMMIT.fullmatch(some[0]) and any(line.startswith("Author: ") for line in some):
         return _enough(_COMMIT_NAMES, _commits(lines))
     if _SECTION.fullmatch(some[0].strip()) or (some[0][0] in "#;" and any(map(_SECTION.fullmatch, some))):
@@ -59,6 +59,12 @@ def formatted(lines: Sequence[str]) -> tuple[list[str], list[list[str] | str]] |
     ):
         return _enough(_CHAT_NAMES, _said(lines))
     return None
+
+
+def _request(one: re.Match[str]) -> list[str]:
+    """Its fields; the time of day apart from the date, so that it is read as one."""
+    fields = [part or "" for part in one.groups()]
+    return [*fields[:2], fields[2].replace(":", " ", 1), *fields[3:]]
 
 
 def _mostly(form: re.Pattern[str], some: Sequence[str], other: float = MOST_OTHER) -> bool:

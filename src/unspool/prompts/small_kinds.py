@@ -17,6 +17,7 @@ import re
 from typing import Literal, get_args
 
 from .small_code import PYTHON
+from .small_dates import without_bounds
 from .small_look import FREE_TEXT, MANY_ASKED, NUMBERS, PROSE
 from .small_words import FORM
 
@@ -54,9 +55,9 @@ _CUES: tuple[tuple[Kind, str], ...] = (
     ),
     (
         "compute",
-        r"\baverage\b|\bmean\b|\bsum\b|\bmedian\b|\bin total\b|\bhow many characters\b"
-        r"|\bcharacters long\b|\blength\b|\blonger\b|\blongest\b"
-        r"|\bshort(?:er|est)\b|\bhow long\b",
+        r"\baverage\b|\bmean\b|\bsum\b|\bmedian\b|\bin total\b(?!, how many\b)|\bhow many characters\b"
+        r"|\bcharacters long\b|\blength\b|\blonger\b|\blongest\b|\bshort(?:er|est)\b|\bhow long\b"
+        r"|\b(?:slow|fast)est\b|\b(?:high|larg|great|low)est (?!number|count)",
     ),
     (
         "hop",
@@ -143,7 +144,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
         if kind != "hop" and numbers_asked(query, look):
             return "number"
         if (children or kind != "hop") and cue.search(query):
-            if (kind == "count" and _CLOCK.search(query)) or (kind == "most" and _HOUR.search(query)):
+            bounded = _CLOCK.search(query) or without_bounds(query) != query
+            if (kind == "count" and bounded) or (kind == "most" and _HOUR.search(query)):
                 return "clock"
             return "field" if kind == "most" and _by_field(query, look) else kind
     if PROSE in look:

@@ -56,6 +56,7 @@ MANY_ASKED = re.compile(
 )
 NUMBER = re.compile(r"[-+]?[$€£]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][-+]?\d+)?%?")
 NUMBERS = "numbers in: "  # before the fields that hold such
+MOST_OF_TEXT = 3  # fields of records that are prose for the most part
 SOME_ROWS = 2_000  # by which it is told
 columns: list[str] = []  # the names of fields, set in the REPL
 asked_now = ""  # the question of the node, set by ``look``
@@ -124,7 +125,7 @@ def look(question: str, data: Sequence[str]) -> None:
         print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
         if held := _numeric(data):
             print(NUMBERS + ", ".join(f"{n} {columns[n - 1]}" for n in held))  # noqa: T201
-    prose = is_prose(data)
+    prose = is_prose(data) and len(columns) <= MOST_OF_TEXT
     if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
         if MANY_ASKED.search(without_examples(question)):
@@ -199,7 +200,8 @@ def fields_of(data: Sequence[str]) -> dict[int, Counter[str]]:
 
 
 def _numeric(data: Sequence[str]) -> list[int]:
-    """By number from 1: the fields that hold numbers; those that only rise are marks of the rows."""
+    """By number from 1: the fields that hold numbers; those that only rise, or begin with 0, are
+    marks."""
     among = [field_list(line) for line in data[:SOME_ROWS]]
     held: list[int] = []
     for place in range(len(columns)):
@@ -208,7 +210,8 @@ def _numeric(data: Sequence[str]) -> list[int]:
         counts = all(map(str.isdecimal, texts)) and all(
             int(one) < int(next_one) for one, next_one in itertools.pairwise(texts)
         )
-        if fit >= 0.95 * len(texts) > 0 and not counts:
+        codes = any(len(text) > 1 and text.isdecimal() and text[0] == "0" for text in texts)
+        if fit >= 0.95 * len(texts) > 0 and not counts and not codes:
             held.append(place + 1)
     return held
 

@@ -9,6 +9,8 @@ after that of :mod:`unspool.prompts.small_tools`; so it is standard library only
 ([1.5, 20.0, 3.0], [('a', 20.0), ('b', 4.5)])
 >>> highest(rows, "total"), lowest(rows, "total")
 ('shop=a, total=20', 'shop=b, total=1.5')
+>>> highest(["a took 3.5s", "b took 12s", "c"], "took {}s")
+'b took 12s'
 >>> columns.clear()
 """
 
@@ -20,23 +22,27 @@ from collections.abc import Iterable, Sequence
 
 from .small_look import NUMBER, columns
 from .small_records import Row
-from .small_tools import field
+from .small_tools import _forms_of_pattern, _values_by, field
 
 
 def _number(text: str) -> float | None:
-    found = NUMBER.fullmatch(text.strip())
+    found = NUMBER.match(text.strip())
     return float(re.sub(r"[^\d.eE+-]", "", found[0])) if found else None
 
 
 def _with_number(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
-    """The rows with a number in this field, with it."""
-    rows = [row for row in hits if isinstance(row, Row)]
-    found = zip(rows, field(rows, name), strict=False)
+    """The rows with a number in this field, or the lines with one at {} in this pattern, with it."""
+    rows = list(hits)
+    if isinstance(name, str) and "{}" in name:
+        forms = _forms_of_pattern(name)
+        found = [(line, value) for line in rows for value in _values_by(forms, [line])[:1]]
+    else:
+        found = [(row, text) for row in rows if isinstance(row, Row) for text in field([row], name)]
     return [(row, number) for row, text in found if (number := _number(text)) is not None]
 
 
 def numbers(hits: Iterable[str], name: int | str) -> list[float]:
-    """The numbers in this field of these rows; rows without one are left out."""
+    """The numbers in this field of these rows, or at {} in these lines; those without one are left out."""
     return [number for _, number in _with_number(hits, name)]
 
 
@@ -62,5 +68,6 @@ def lowest(hits: Iterable[str], name: int | str) -> str:
 def _some(hits: Iterable[str], name: int | str) -> Sequence[tuple[str, float]]:
     found = _with_number(hits, name)
     if not found:
-        raise ValueError(f"no row has a number in the field {name!r}; the fields are {', '.join(columns)}")
+        where = f"; the fields are {', '.join(columns)}" if columns else ""
+        raise ValueError(f"no line has a number at {name!r}{where}")
     return found

@@ -29,6 +29,12 @@ from .small_samples import (
 STEPS: dict[Kind, tuple[Turn, ...]] = {
     "compute": (
         (
+            data(B_PAID, ALL_REFUSED),
+            "Which order has the largest total of the refused ones?",
+            '# asked: an order, of the line of A with the highest number at "total={}"\n'
+            'row = highest(A, "total={}")\nprint(row)\nsubmit(values([row], "ORDER {} card")[0])',
+        ),
+        (
             TABLE,
             "How many characters long is the longest text about a refused card?",
             "# asked: the greatest length of the texts of A. Field 5 has texts\n"

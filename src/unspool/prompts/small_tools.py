@@ -26,6 +26,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from .small_dates import dates_in, day_of
 from .small_look import MOST_LINES, asked_now, columns, print_forms
 from .small_records import Row, field_list
 from .small_words import stem_of
@@ -67,7 +68,7 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     pool = lines if among is None and isinstance(lines, Sequence) else list(lines if among is None else among)
     wanted = [str(text).casefold() for text in texts]
     hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
-    if hits or not wanted:
+    if hits or not wanted or (hits := _of_dates(texts, pool)):
         return hits
     low = [line.casefold() for line in pool[:MOST_LINES]]
     words = [stem_of(word) for text in wanted for word in re.findall(r"[\w.:/-]{3,}", text)]
@@ -80,6 +81,18 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     named = ", ".join(f'"{text}"' for text in texts)
     print(f"find: no line has {named}" + (f"; these have: {', '.join(kept)}" if hits else ""))  # noqa: T201
     return hits
+
+
+def _of_dates(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
+    """The lines that have the dates of these texts in other forms, and all the rest of them."""
+    seek: list[list[str]] = []
+    for text in map(str, texts):
+        rest = text
+        for date, forms in dates_in(text).items():
+            rest = rest.replace(date, "\n", 1)
+            seek.append(forms)
+        seek += [[part.strip().casefold()] for part in rest.split("\n") if part.strip()]
+    return [line for line in pool if all(any(form in line.casefold() for form in forms) for forms in seek)]
 
 
 def _each(hits: Iterable[str] | str) -> list[str]:
@@ -224,10 +237,21 @@ def addresses(hits: Iterable[str] | str) -> list[str]:
 
 
 def between(hits: Iterable[str], start: str, end: str, *texts: str) -> list[str]:
-    """The lines with a time of day between the two, both included, in either order; and with these texts."""
+    """The lines with a time of day, or a date, between the two, both included, in either order; and with
+    these texts."""
+    if (one := day_of(start)) and (other := day_of(end)):
+        return find(*texts, among=_on_days(hits, *sorted((one, other))))
     first, last = sorted([*times([start]), "00:00:00"][:1] + [*times([end]), "23:59:59"][:1])
     fit = [line for line in hits if (clock := times(line)) and first <= clock[0] <= last]
     return find(*texts, among=fit)
+
+
+def _on_days(hits: Iterable[str], first: tuple[int, int, int], last: tuple[int, int, int]) -> list[str]:
+    """The lines of these days; of lines whose dates have no year, by month and day."""
+    days = ((line, day) for line in hits if (day := day_of(line)))
+    return [
+        line for line, day in days if (first <= day <= last if day[0] else first[1:] <= day[1:] <= last[1:])
+    ]
 
 
 def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:

@@ -180,6 +180,12 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
             "print(hits[:2])\nsubmit(len(hits))",
         ),
         (
+            TABLE,
+            "How many orders were refused from 2031-05-02 to 2031-05-09?",
+            "# asked: a number of lines, those of A with a date between\n"
+            'hits = between(A, "2031-05-02", "2031-05-09")\nprint(hits[:2])\nsubmit(len(hits))',
+        ),
+        (
             data(B_PAID, ALL_CREATED),
             "How many orders were created between 10:00:00 and 11:29:59?",
             "# asked: a number of lines, those of A with a time between\n"

@@ -17,6 +17,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from .small_dates import dates_in, without_bounds
+
 PAIR = 2.5  # the weight of two words of the question that stand side by side in a line, too
 WHOLE = 0.5  # the weight of a word that stands there as it is asked, and not only its stem
 AS_IT_IS = " as it is"
@@ -87,7 +89,12 @@ class Sought:
 def sought(question: str) -> dict[str, Sought]:
     """The words of the question."""
     found: dict[str, Sought] = {}
-    for said in re.findall(r"[^\W_](?:[\w.:/@$\[\]'’-]*[^\W_])?", without_examples(question)):
+    text = without_bounds(without_examples(question))
+    for date, forms in dates_in(text).items():
+        text = text.replace(date, " ", 1)
+        any_of = "|".join((r"(?<!\d)" if form[0].isdigit() else "") + re.escape(form) for form in forms)
+        found[date] = Sought(tuple(forms), False, re.compile(rf"(?i:{any_of})(?!\d)"), None)
+    for said in re.findall(r"[^\W_](?:[\w.:/@$\[\]'’-]*[^\W_])?", text):
         word = re.sub(r"['’]s$", "", said)
         low = word.casefold()
         if low in COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
