@@ -86,6 +86,7 @@ def test_where_no_child_may_be_made_there_are_no_steps() -> None:
         ("How many days had a rain_mm of 5 to 10?", True),
         ("How many rows have rain over 5?", True),
         ("Which town is named most often?", False),
+        ("Which temp_max comes most often?", False),
         ("How much rain is there on 2031-05-02?", True),
         ("How many characters has the longest rain?", False),
         ("In which towns was there rain?", False),
