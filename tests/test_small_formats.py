@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +100,19 @@ def test_the_sections_of_a_file_of_settings_are_records() -> None:
     ]
     toml = ["[[door]]", "width = 2", "", "[[door]]", "width = 3"]
     assert records(toml)[0] == ["section=door, width=2", "section=door, width=3"]
+
+
+def test_a_small_table_is_no_prose(capsys: pytest.CaptureFixture[str]) -> None:
+    table = "name,port,host,state\n" + "".join(
+        f"web-{n},{8000 + 7 * n % 5},host-{n}.example.com,on\n" for n in range(12)
+    )
+    rows, names = records(table.splitlines())
+    small_look.columns[:] = names
+    try:
+        small_look.look("Which port has web-3?", list(rows))
+    finally:
+        small_look.columns[:] = []
+    assert "Prose" not in capsys.readouterr().out
 
 
 def test_a_chat_has_names_and_texts() -> None:

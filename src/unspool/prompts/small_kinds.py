@@ -204,7 +204,9 @@ def numbers_asked(query: str, look: str) -> bool:
     said = {word.rstrip("s") for word in re.findall(r"[^\W_]+", query.casefold())}
     for _, name in _ONE_NAME.findall(held[1]):
         words = {word.rstrip("s") for word in re.findall(r"[^\W_]+", name.casefold())}
-        asked = rf"\b(?:which|what) {re.escape(name.split()[0])}"  # the name of a thing, though it is a number
+        asked = (
+            rf"\b(?:which|what) {re.escape(name.split()[0])}"  # the name of a thing, though it is a number
+        )
         if words - _UNITS and words - _UNITS <= said and not re.search(asked, query, re.IGNORECASE):
             return True
     return False

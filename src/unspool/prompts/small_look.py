@@ -134,7 +134,7 @@ def look(question: str, data: Sequence[str]) -> None:
         return
     if code := is_code(data):
         _print_code(data)
-    wrapped = not code and is_wrapped(data)
+    wrapped = not code and not columns and is_wrapped(data)
     texts = sentences_of(blocks_of(data) if wrapped else data) if wrapped or prose else data
     groups = groups_for(question, texts)
     few = {} if wrapped or prose else fields_of(data)
