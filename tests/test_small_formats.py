@@ -14,6 +14,7 @@ from unspool.prompts.small_formats import formatted
 from unspool.prompts.small_look import groups_for
 from unspool.prompts.small_prose import sentences_of
 from unspool.prompts.small_records import records
+from unspool.prompts.small_tools import find
 
 ACCESS = [
     f'10.0.0.{n} - {"ann" if n == 2 else "-"} [02/May/2031:09:0{n}:55 +0000] "GET /page/{n} HTTP/1.1" {200 + n} {n}0'
@@ -113,6 +114,29 @@ def test_a_small_table_is_no_prose(capsys: pytest.CaptureFixture[str]) -> None:
     finally:
         small_look.columns[:] = []
     assert "Prose" not in capsys.readouterr().out
+
+
+def test_of_many_fields_those_that_the_question_names_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"part {n}" for n in range(8)]
+    rows = records(
+        [",".join(names), *(",".join(f"v{row % (2 + n)}" for n in range(8)) for row in range(400))]
+    )[0]
+    small_look.columns[:] = names
+    try:
+        small_look.look("How often is part 7 with another one?", list(rows))
+    finally:
+        small_look.columns[:] = []
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("field(")]
+    assert [line[len("field(lines, ")] for line in shown] == list("1238")
+
+
+def test_a_field_is_found_as_it_stands_in_the_text_as_well() -> None:
+    rows, names = records(INI.splitlines())
+    small_look.columns[:] = names
+    try:
+        assert find("port = 25", among=rows) == find("port: 25", among=rows) == [rows[2]]
+    finally:
+        small_look.columns[:] = []
 
 
 def test_a_chat_has_names_and_texts() -> None:

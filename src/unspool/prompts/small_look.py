@@ -56,6 +56,7 @@ MANY_ASKED = re.compile(
 )
 NUMBER = re.compile(r"[-+]?[$€£]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][-+]?\d+)?%?")
 NUMBERS = "numbers in: "  # before the fields that hold such
+MOST_TOLD = 4  # fields whose values are shown
 MOST_OF_TEXT = 3  # fields of records that are prose for the most part
 SOME_ROWS = 2_000  # by which it is told
 columns: list[str] = []  # the names of fields, set in the REPL
@@ -241,7 +242,22 @@ def _meant(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[str
         for number, held in few.items()
         if any(sum(bool(sort.fullmatch(value)) for value in held) * 2 >= len(held) for sort in sorts)
     }
-    return by_example or by_sort or few
+    return by_example or by_sort or _nearest(question, few)
+
+
+def _nearest(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[str]]:
+    """Of many fields of records those whose names or values the question has, then those with few values."""
+    if not columns or len(few) <= MOST_TOLD:
+        return few
+    low = question.casefold()
+
+    def far(number: int) -> tuple[bool, int]:
+        told = columns[number - 1].casefold().rstrip("s") in low or any(
+            _says(question, v) for v in few[number]
+        )
+        return not told, len(few[number])
+
+    return {number: few[number] for number in sorted(sorted(few, key=far)[:MOST_TOLD])}
 
 
 def _labelled(question: str, data: Sequence[str], few: dict[int, Counter[str]]) -> list[str]:

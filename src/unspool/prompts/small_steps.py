@@ -79,13 +79,6 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             SALES,
-            "How many orders have 5 to 8 items?",
-            "# asked: how many of all lines have items from 5 to 8\n"
-            'found = [n for n in numbers(lines, "items") if 5 <= n <= 8]\n'
-            "print(found[:3])\nsubmit(len(found))",
-        ),
-        (
-            SALES,
             "What did the paid orders cost on average?",
             "# asked: the mean of total, of the lines with the state paid\n"
             'found = numbers(find("state=paid", among=lines), "total")\n'
@@ -115,6 +108,13 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "# asked: the sum of items, of the lines with a day between\n"
             'hits = [row for row in lines if "2031-05-02" <= field([row], "day")[0] <= "2031-05-10"]\n'
             'found = numbers(hits, "items")\nprint(len(found), found[:3])\nsubmit(sum(found))',
+        ),
+        (
+            SALES,
+            "In total, how many orders had many items (5 to 8)?",
+            "# asked: how many of all lines have items from 5 to 8\n"
+            'found = [n for n in numbers(lines, "items") if 5 <= n <= 8]\n'
+            "print(found[:3])\nsubmit(len(found))",
         ),
     ),
     "compare": (

@@ -67,6 +67,8 @@ def find(*texts: str, among: Iterable[str] | None = None) -> Hits:
 def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     pool = lines if among is None and isinstance(lines, Sequence) else list(lines if among is None else among)
     wanted = [str(text).casefold() for text in texts]
+    if columns:  # of records each field is written so
+        wanted = [re.sub(r"(?<=\w) ?[=:] ", "=", text) for text in wanted]
     hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
     if hits or not wanted or (hits := _of_dates(texts, pool)):
         return hits
