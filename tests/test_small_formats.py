@@ -135,6 +135,7 @@ def test_a_field_is_found_as_it_stands_in_the_text_as_well() -> None:
     small_look.columns[:] = names
     try:
         assert find("port = 25", among=rows) == find("port: 25", among=rows) == [rows[2]]
+        assert find("a = b", among=rows) == [rows[2]]
     finally:
         small_look.columns[:] = []
 

@@ -67,9 +67,10 @@ def find(*texts: str, among: Iterable[str] | None = None) -> Hits:
 def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     pool = lines if among is None and isinstance(lines, Sequence) else list(lines if among is None else among)
     wanted = [str(text).casefold() for text in texts]
-    if columns:  # of records each field is written so
-        wanted = [re.sub(r"(?<=\w) ?[=:] ", "=", text) for text in wanted]
     hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
+    if columns and not hits:  # a row has "name=value", whatever the text had
+        wanted = [re.sub(r"(?<=\w) ?[=:] ", "=", text) for text in wanted]
+        hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
     if hits or not wanted or (hits := _of_dates(texts, pool)):
         return hits
     low = [line.casefold() for line in pool[:MOST_LINES]]
