@@ -309,15 +309,28 @@ def test_a_field_by_its_name_is_the_whole_of_it(pattern: str) -> None:
 
 
 def test_what_comes_after_a_field_with_a_value_is_the_next_one() -> None:
-    answer, _ = run_on(
-        CSV, "print(1)\nsubmit([values(lines, 'guard=ann')[:2], values(lines, 'guard=ann, note={}')[:1]])"
-    )
+    cell = "print(1)\nsubmit([values(lines, 'guard=ann')[:2], values(lines, 'guard=ann, note={}')[:1]])"
+    answer, _ = run_on(CSV, cell, query="What does Ann write?")
     assert answer == [["gate 0, then, home", "gate 3, then, home"], ["gate"]]
+
+
+def test_where_no_line_shares_a_word_all_are_meant() -> None:
+    answer, look = run_on(CSV, "print(1)\nsubmit(len(A))", query="Whose turn?")
+    assert "A:" not in look
+    assert answer == 60
+
+
+def test_a_field_with_a_value_that_nobody_asked_about_is_meant_as_the_field() -> None:
+    answer, _ = run_on(
+        CSV, "print(1)\nsubmit(top(values(lines, 'guard=ann'))[0][0])", query="Who writes most?"
+    )
+    assert answer == "bo"
 
 
 def test_rows_without_that_value_and_rows_that_are_too_short_give_none() -> None:
     rows = f"{CSV}Tue,ann\nTue\n"
-    answer, _ = run_on(rows, "print(1)\nsubmit([len(values(lines, 'guard=ann')), values(lines, 'guard=cy')])")
+    cell = "print(1)\nsubmit([len(values(lines, 'guard=ann')), values(lines, 'guard=cy')])"
+    answer, _ = run_on(rows, cell, query="How many gates have ann and cy?")
     assert answer == [20, []]
 
 

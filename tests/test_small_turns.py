@@ -73,6 +73,11 @@ def test_the_kind_of_a_question(query: str, look: str, kind: Kind) -> None:
     assert kind_of(query, look) == kind
 
 
+def test_who_is_asked_of_a_field_of_names() -> None:
+    assert kind_of("Who wrote the fewest messages?", "fields: 1 time, 2 name, 3 text") == "field"
+    assert kind_of("Who wrote the fewest messages?", "fields: 1 time, 2 number, 3 text") == "most"
+
+
 def test_where_no_child_may_be_made_there_are_no_steps() -> None:
     query = "Who opened gate 7, and how many gates did this guard open?"
     assert kind_of(query, MANY, children=False) == "count"

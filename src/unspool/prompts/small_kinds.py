@@ -97,6 +97,7 @@ _BY_FIELD = re.compile(
     r"\b(?:lines?|entries|logged|logs|wrote|written|labels?|class|level|category|component|date|day)\b",
     re.IGNORECASE,
 )
+_WHO = frozenset(("name", "user", "username", "author", "sender", "person", "customer", "owner"))
 _FREE = re.compile(r"(?:text|message|msg|sms|question|sentence|review|comment|body|content)s?", re.IGNORECASE)
 _LABEL = re.compile(r"\b(?:what|which)\b[^.?!]*\blabel\b", re.IGNORECASE)
 _LABELS = re.compile(r"^field\(lines, 1\): ", re.MULTILINE)
@@ -171,6 +172,7 @@ def named_fields(query: str, look: str, *, free: bool = False) -> list[tuple[int
     if not (names := _NAMES.search(look)):
         return []
     words = {word.rstrip("s") for word in re.findall(r"\w+", query.casefold())}
+    words |= _WHO if words & {"who", "whom", "whose"} else set()
     fields = _ONE_NAME.findall(names[1])
     named = [(int(n), name) for n, name in fields if name.casefold().rstrip("s") in words]
     return [(n, name) for n, name in named if free or not _FREE.fullmatch(name)]

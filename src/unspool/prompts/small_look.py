@@ -145,6 +145,8 @@ def look(question: str, data: Sequence[str]) -> None:
     if groups and texts is not data:
         groups[0] = [*groups[0], *follow(groups[0], texts, question)]
         print(f"Prose: {PROSE}; read lets a reader answer from them.")  # noqa: T201
+    if not groups:
+        globals()["A"] = data  # said of nothing: of all lines
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):
         globals()[name] = group
         print(f"{name}: {len(group):,} line{'' if len(group) == 1 else 's'}")  # noqa: T201

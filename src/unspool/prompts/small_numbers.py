@@ -38,7 +38,10 @@ def _with_number(hits: Iterable[str], name: int | str) -> list[tuple[str, float]
         found = [(line, value) for line in rows for value in _values_by(forms, [line])[:1]]
     else:
         found = [(row, text) for row in rows if isinstance(row, Row) for text in field([row], name)]
-    return [(row, number) for row, text in found if (number := _number(text)) is not None]
+    told = [(row, number) for row, text in found if (number := _number(text)) is not None]
+    if found and not told:
+        print(f"{name!r} holds no numbers. sums(lines, {name!r}, 'a field of numbers') adds those up by it.")  # noqa: T201
+    return told
 
 
 def numbers(hits: Iterable[str], name: int | str) -> list[float]:

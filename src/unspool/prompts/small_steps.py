@@ -111,6 +111,12 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             SALES,
+            "shop with the most items overall",
+            "# asked: a shop, by the sum of items, of all lines\n"
+            'found = sums(lines, "shop", "items")\nprint(found[:3])\nsubmit(found[0][0])',
+        ),
+        (
+            SALES,
             "In total, how many orders had many items (5 to 8)?",
             "# asked: how many of all lines have items from 5 to 8\n"
             'found = [n for n in numbers(lines, "items") if 5 <= n <= 8]\n'

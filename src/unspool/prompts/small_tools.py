@@ -143,6 +143,8 @@ def _values_of_field(pattern: str, rows: Sequence[str]) -> list[str]:
     if name in columns and not value:
         return field(rows, name)  # the whole of it, which may be several words
     if name in columns[:-1] and not pattern.endswith("{}"):
+        if value.casefold() not in asked_now.casefold() and len({*field(rows, name)}) > 1:
+            return field(rows, name)  # copied from one of the rows that were shown: the field is meant
         place = columns.index(name)  # what comes after this field, where a row is not too short
         fields = [row for row in map(field_list, rows) if len(row) > place + 1]
         return [row[place + 1] for row in fields if row[place] == value]
