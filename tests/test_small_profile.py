@@ -315,7 +315,7 @@ def test_what_comes_after_a_field_with_a_value_is_the_next_one() -> None:
 
 
 def test_where_no_line_shares_a_word_all_are_meant() -> None:
-    answer, look = run_on(CSV, "print(1)\nsubmit(len(A))", query="Whose turn?")
+    answer, look = run_on(CSV, "print(1)\nsubmit(len(A))", query="How many turns?")
     assert "A:" not in look
     assert answer == 60
 

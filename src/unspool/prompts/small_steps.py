@@ -86,8 +86,8 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             SALES,
-            "On which day was the order of shop-1 with the highest total?",
-            "# asked: the day of the line of shop-1 with the highest total\n"
+            "What is the day with the highest total in shop-1?",
+            "# asked: a day, of the line of shop-1 with the highest total\n"
             'row = highest(find("shop=shop-1", among=lines), "total")\n'
             'print(row)\nsubmit(field([row], "day")[0])',
         ),
