@@ -182,6 +182,12 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             CODE,
+            "From which class do the most classes inherit?",
+            "# asked: a class, the most frequent one in the brackets of classes\n"
+            'names = values(classes, "({})")\nprint(top(names))\nsubmit(top(names)[0][0])',
+        ),
+        (
+            CODE,
             "How many classes are there?",
             "# asked: a number of classes, all of them\nsubmit(len(classes))",
         ),
@@ -199,12 +205,6 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             CODE,
             "Which class defines the most methods?",
             "# asked: a class, the most frequent owner\nprint(top(owners))\nsubmit(top(owners)[0][0])",
-        ),
-        (
-            CODE,
-            "From which class do the most classes inherit?",
-            "# asked: a class, the most frequent one in the brackets of classes\n"
-            'names = values(classes, "({})")\nprint(top(names))\nsubmit(top(names)[0][0])',
         ),
         (
             CODE,
