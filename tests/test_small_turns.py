@@ -95,6 +95,7 @@ def test_where_no_child_may_be_made_there_are_no_steps() -> None:
         ("How much rain is there on 2031-05-02?", True),
         ("How many characters has the longest rain?", False),
         ("In which towns was there rain?", False),
+        ("How warm was it in Oslo? Give the highest temp_max of that town.", True),
     ],
 )
 def test_numbers_are_asked_where_a_field_of_them_is_named(query: str, asked: bool) -> None:

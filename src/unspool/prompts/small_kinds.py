@@ -138,6 +138,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
         return "word"
     if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or MANY_ASKED.search(query))):
         return "meaning"
+    if _HOW_MUCH.match(query) and numbers_asked(query, look):
+        return "number"  # the sentence that follows says what of: "How cold was it? Give the least of that month."
     code = PYTHON in look and _CODE.search(query)
     for kind, cue in _COMPILED:
         if code and kind != "hop":
@@ -188,6 +190,7 @@ _OF_SIZE = re.compile(
     r"|\d\S* ?(?:to|-|–) ?\d|[<>]=? ?\d",
     re.IGNORECASE,
 )
+_HOW_MUCH = re.compile(r"\s*how (?!many\b|often\b)\w+", re.IGNORECASE)
 _CHARACTERS = re.compile(r"\bcharacters?\b|\bletters?\b|\bwords?\b", re.IGNORECASE)
 _UNITS = frozenset("ms s sec seconds mm cm m km kb mb gb kg g eur usd c f pct".split())  # noqa: SIM905
 
