@@ -139,7 +139,7 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or MANY_ASKED.search(query))):
         return "meaning"
     if _HOW_MUCH.match(query) and numbers_asked(query, look):
-        return "number"  # the sentence that follows says what of: "How cold was it? Give the least of that month."
+        return "number"  # what follows says of what: "How cold was it? Give the lowest of that month."
     code = PYTHON in look and _CODE.search(query)
     for kind, cue in _COMPILED:
         if code and kind != "hop":
