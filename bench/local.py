@@ -2,7 +2,7 @@
 
 ``scripts/bench local [--set SET] [--only KIND] [--model NAME] [--json FILE] [--show]`` prints a line per
 question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile was tuned
-on the sets ``tuned``, ``more`` and ``opened``; ``held-out`` was left alone.
+on the sets ``tuned``, ``more``, ``opened`` and ``made``; ``held-out`` was left alone.
 It ends with 1 where fewer than 70% are right.
 """
 
