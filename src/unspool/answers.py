@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, cast
 
 from .errors import ConfigError
 from .fitting import fit
+from .misfits import plainly
 from .schema import Schema
 from .type_names import library_of, name_of, read_type
 from .types import FailedCall
@@ -221,7 +222,7 @@ class AnswerType:
                     return self._adapter.validate_python(mended)
             found = error.errors(include_url=False, include_context=False)
             lines = [
-                f"{'.'.join(str(part) for part in e['loc']) or 'the value'}: {e['msg']}{_got(e['input'])}"
+                f"{'.'.join(map(str, e['loc'])) or 'the value'}: {plainly(e['msg'])}{_got(e['input'])}"
                 for e in found[:SHOWN_MISFITS]
             ]
             more = [f"and {len(found) - SHOWN_MISFITS:,} more"] if len(found) > SHOWN_MISFITS else []

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 
-from .checks import number
+from .checks import fields_alone, number
 from .errors import WrongSetting
 from .types import LedgerLine, Limit, Role, Usage, known_sum
 
@@ -31,6 +31,7 @@ LOW = 1 / 3  # the model is told what is left of a limit from here on
 _ROUNDING = 1e-9  # dollars: sums of floats are not exact
 
 
+@fields_alone
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits of a run and of every node in it; ``None`` is no limit.

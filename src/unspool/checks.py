@@ -11,10 +11,18 @@ unspool.errors.WrongSetting: instructions=None: give text
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import wraps
+from inspect import iscoroutinefunction, signature
 from types import UnionType
+from typing import ParamSpec, TypeVar, cast
 
-from .errors import WrongSetting
+from .errors import UnknownSetting, WrongSetting
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_C = TypeVar("_C")
+_LEAST_START = 3  # characters of a name that are taken for the start of a longer one
 
 
 def number(name: str, value: object, least: float, *, whole: bool = False, most: float | None = None) -> None:
@@ -33,13 +41,98 @@ def kind(name: str, value: object, wanted: type | UnionType, words: str) -> None
         raise WrongSetting(name, value, f"give {words}")
 
 
-def meant(name: object, known: Iterable[str]) -> str:
-    """The known name that a wrong one is nearest to, as a question; nothing where none is near.
+def near(name: object, known: Iterable[str]) -> str:
+    """The known name that a wrong one is nearest to, however it is capitalized; "" where none is near.
 
-    >>> meant("rml", ["direct", "rlm"]), meant("x", ["rlm"])
-    (". Did you mean 'rlm'?", '')
+    >>> near("temp", ["stop", "temperature"])
+    'temperature'
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(known), 1) if isinstance(name, str) else []
-    return f". Did you mean {near[0]!r}?" if near else ""
+    if not isinstance(name, str):
+        return ""
+    as_known, name = {each.lower(): each for each in known}, name.lower()
+    found = get_close_matches(name, as_known, 1)
+    if not found and len(name) >= _LEAST_START:
+        found = [each for each in as_known if each.startswith(name)]
+    return as_known[found[0]] if found else ""
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """The same as a question; nothing where none is near.
+
+    >>> meant("rml", ["direct", "rlm"]), meant("RLM", ["rlm"]), meant("x", ["rlm"])
+    (". Did you mean 'rlm'?", ". Did you mean 'rlm'?", '')
+    """
+    return f". Did you mean {guess!r}?" if (guess := near(name, known)) else ""
+
+
+def keywords(homes: Mapping[str, type] = {}) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """For a function: a keyword that it does not have is :class:`UnknownSetting`, which says the nearest.
+
+    ``homes``: where settings of other names belong, as it is written, and the class whose settings they are.
+    A method knows those of its own class.
+
+    >>> @keywords({"size=Size({})": type("Size", (), {"__init__": lambda self, *, width: None})})
+    ... def paint(*, color: str, size: object = None) -> None: ...
+    >>> paint(colour="red")
+    Traceback (most recent call last):
+    unspool.errors.UnknownSetting: paint() takes no colour=. Did you mean color=…?
+    >>> paint(width=3)
+    Traceback (most recent call last):
+    unspool.errors.UnknownSetting: paint() takes no width=. Did you mean size=Size(width=…)?
+    """
+
+    def told(called: Callable[_P, _T]) -> Callable[_P, _T]:
+        own = _keywords_of(called)
+
+        def refuse_unknown(given: Mapping[str, object], args: tuple[object, ...]) -> None:
+            for name in given:
+                if name not in own:
+                    raise UnknownSetting(_unknown(called, name, own, homes, args))
+
+        @wraps(called)
+        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            refuse_unknown(kwargs, args)
+            return called(*args, **kwargs)
+
+        @wraps(called)
+        async def awaited(*args: _P.args, **kwargs: _P.kwargs) -> object:
+            refuse_unknown(kwargs, args)
+            return await cast("Awaitable[object]", called(*args, **kwargs))
+
+        return cast("Callable[_P, _T]", awaited) if iscoroutinefunction(called) else checked
+
+    return told
+
+
+def fields_alone(made: type[_C]) -> type[_C]:
+    """The same for the fields of a dataclass."""
+    made.__init__ = keywords()(made.__init__)  # type: ignore[method-assign, misc]
+    return made
+
+
+def _keywords_of(called: Callable[..., object]) -> tuple[str, ...]:
+    return tuple(name for name in signature(called).parameters if name != "self")
+
+
+def _unknown(
+    called: Callable[..., object],
+    name: str,
+    own: Iterable[str],
+    homes: Mapping[str, type],
+    args: tuple[object, ...],
+) -> str:
+    """What is wrong with the keyword ``name``, and what may be meant."""
+    title, _, method = called.__qualname__.rpartition(".")
+    written = {each: f"{each}=…" for each in own}
+    if method == "__init__":
+        method = title
+    elif title and args:
+        homes = {f"{title}({{}})": type(args[0]), **homes}
+    for form, home in homes.items():
+        for each in _keywords_of(home):
+            written.setdefault(each, form.format(f"{each}=…"))
+    guess = near(name, written)
+    more = f"Did you mean {written[guess]}?" if guess else f"It takes {', '.join(own)}"
+    return f"{method}() takes no {name}=. {more}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import ConfigError, ModelError
+from .models.naming import check_spec
 from .models.settings import UNSET, ModelSettings
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class EngineModels:
         call_seconds: float,
         settings: tuple[ModelSettings, ModelSettings] = (UNSET, UNSET),
     ) -> None:
+        for setting, spec in zip(("model", "sub_model"), asked, strict=True):
+            check_spec(setting, spec)  # what nobody is called is refused now
         self._asked = asked
         self._settings = settings
         self._concurrency = concurrency

@@ -5,6 +5,7 @@
     UnspoolError
     ├── ConfigError (ValueError)     a setting is wrong; says what to set
     │   ├── WrongSetting             a value that it cannot have: name=value
+    │   ├── UnknownSetting (TypeError)  no setting of that name; says the nearest
     │   ├── NoModelFound             no key, no server, no local model; names the ways out
     │   │   └── NoServer             a server that the environment names gives no model; says why
     │   └── UnknownModel             no such provider, model or profile; lists the known ones
@@ -53,6 +54,10 @@ class WrongSetting(ConfigError):
 
     def __str__(self) -> str:
         return f"{self.name}={self.value!r}: {self.wanted}"
+
+
+class UnknownSetting(ConfigError, TypeError):
+    """There is no setting of that name. The message says the nearest, or where it belongs."""
 
 
 class NoModelFound(ConfigError):

@@ -26,7 +26,7 @@ from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Budget
 from .cache import default_folder
-from .checks import kind, number
+from .checks import keywords, kind, number
 from .engine import Asker, Diverged, Engine, Settings
 from .engine_models import EngineModels
 from .errors import ConfigError
@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from .models.named import Spec
     from .sandbox.protocol import Sandbox
     from .session import Session
+
+
+_HOMES = {"budget=Budget({})": Budget, "settings=ModelSettings({})": ModelSettings}
+_OF_ENGINE = {f"RLM({form})": home for form, home in _HOMES.items()}
 
 
 class RLM:
@@ -78,6 +82,7 @@ class RLM:
     :param strategy: how a question is answered, see docs/strategies.md.
     """
 
+    @keywords(_HOMES)
     def __init__(
         self,
         model: Spec | None = None,
@@ -149,12 +154,14 @@ class RLM:
         if isinstance(sandbox, str):
             shared_sandbox(chosen(sandbox))  # an unknown name is refused now
 
+    @keywords(_OF_ENGINE)
     def within(self, budget: Budget, *, instructions: str = "") -> RLM:
         """This engine with its models and connections, under tighter limits, or told more."""
         other = copy(self)
         other._engine = self._engine.within(budget, instructions)
         return other
 
+    @keywords(_OF_ENGINE)
     def run(
         self,
         query: str,
@@ -179,6 +186,7 @@ class RLM:
         runtime().wait(self._engine.run(query, context, wanted, asker, (), plan, strategy))
         return run_from_events(events)
 
+    @keywords(_OF_ENGINE)
     async def arun(
         self,
         query: str,
@@ -196,6 +204,7 @@ class RLM:
         await runtime().submit(self._engine.run(query, context, wanted, asker, (), plan, strategy)).wait()
         return run_from_events(events)
 
+    @keywords(_OF_ENGINE)
     def stream(
         self,
         query: str,
@@ -218,6 +227,7 @@ class RLM:
             lambda asker: self._engine.run(query, context, wanted, asker, sources, plan, strategy)
         )
 
+    @keywords(_OF_ENGINE)
     def resume(
         self,
         run: str,
@@ -239,6 +249,7 @@ class RLM:
         runtime().wait(self._engine.resume(run, context, wanted, diverged, Asker(events.append), agree))
         return run_from_events(events)
 
+    @keywords(_OF_ENGINE)
     async def aresume(
         self,
         run: str,
@@ -254,6 +265,7 @@ class RLM:
         await runtime().submit(self._engine.resume(run, context, wanted, diverged, asker, agree)).wait()
         return run_from_events(events)
 
+    @keywords(_OF_ENGINE)
     def stream_resume(
         self,
         run: str,
@@ -267,6 +279,7 @@ class RLM:
         wanted = AnswerType(answer)
         return self._events(lambda asker: self._engine.resume(run, context, wanted, diverged, asker, agree))
 
+    @keywords(_OF_ENGINE)
     def session(
         self,
         context: object,
@@ -282,6 +295,7 @@ class RLM:
         """
         return runtime().wait(self._session(context, by, sources, on_event, None))
 
+    @keywords(_OF_ENGINE)
     async def asession(
         self,
         context: object,

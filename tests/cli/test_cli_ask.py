@@ -455,6 +455,30 @@ def test_a_wrong_type_is_one_clear_error(
     assert cli.server.asks == []
 
 
+def test_a_draft_of_another_type_is_told_and_is_no_answer(make_cli: MakeCli) -> None:
+    cli = make_cli([LOOK, submits("['many', 'more']")])
+    command = cli.ask(
+        "?", cli.file("a.txt", "hello"), "--answer", "int", "--max-turns", "2", "--runs", "kept"
+    )
+    done = cli.run(command)
+    assert (done.returncode, done.stdout) == (4, b"")
+    told = done.stderr.decode()
+    assert (
+        "answer refused: the answer does not fit the wanted type: the value: expected a whole number" in told
+    )
+    assert "unspool: the draft is no answer (the value: expected a whole number, got a list): [" in told
+    watched = cli.run(cli.command("watch", "last", "--runs", "kept", "--quiet"))
+    assert (watched.returncode, watched.stdout) == (4, b"")
+    got = json.loads(cli.run(cli.command("watch", "last", "--runs", "kept", "--json")).stdout)
+    assert (got["answer"], got["draft"], got["status"]) == (None, ["many", "more"], "budget")
+
+
+def test_a_draft_of_the_type_is_printed(make_cli: MakeCli) -> None:
+    cli = make_cli(["```python\nresult = 41 + 1\nprint(result)\n```"])
+    done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--answer", "int", "--max-turns", "2"))
+    assert (done.returncode, done.stdout) == (4, b"42\n"), done.stderr
+
+
 def test_a_resumed_run_still_wants_its_type(make_cli: MakeCli) -> None:
     cli = make_cli([LOOK, submits("'many'"), submits("'7'")])
     name = cli.file("a.txt", "hello")

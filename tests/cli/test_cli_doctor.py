@@ -76,8 +76,15 @@ def test_models_are_listed_with_where_they_lie(make_cli: MakeCli) -> None:
     assert done.returncode == 0
     assert "local:qwen2.5-coder-1.5b" in told
     assert "default" in told
-    assert "unspool models pull qwen2.5-coder-0.5b" in told
+    assert "not pulled yet: unspool models pull qwen2.5-coder-0.5b" in told
     assert cache in told
+    entry = known("qwen2.5-coder-0.5b")
+    (cli.folder / "cache" / "models").mkdir(parents=True)
+    with open(cli.folder / "cache" / "models" / entry.file, "wb") as sparse:
+        sparse.truncate(entry.size)
+    done = cli.run(cli.command("models", "list"), environment={"UNSPOOL_CACHE": cache})
+    assert f"pulled: {cache}/models/{entry.file}" in done.stdout.decode()
+    assert "not pulled yet: unspool models pull qwen2.5-coder-1.5b" in done.stdout.decode()
 
 
 def test_a_model_is_removed_with_what_a_broken_pull_has_left(make_cli: MakeCli) -> None:

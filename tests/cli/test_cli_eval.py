@@ -164,7 +164,7 @@ def test_a_number_of_seeds_without_end_is_refused(make_cli: MakeCli) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('{"suite": 3}', "suite: Input should be a valid string; task: Field required"),
+        ('{"suite": 3}', "suite: expected text; task: is missing"),
         ("nonsense", "Invalid JSON"),
     ],
 )

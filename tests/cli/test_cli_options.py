@@ -58,3 +58,44 @@ def test_what_is_wrong_is_named_as_it_was_typed(make_cli: MakeCli, given: list[s
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode().startswith(f"unspool: {told}")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("aks", "no such command 'aks'. Did you mean 'ask'? See {} -h"),
+        ("ask", "missing argument 'QUESTION'. See {} ask -h"),
+        ("ask q a.txt --modle x", "no such option: --modle (Possible options: "),
+        (
+            "ask q a.txt --max-turns many",
+            "invalid value for '--max-turns': expected a whole number. See {} ask",
+        ),
+        (
+            "ask q a.txt --max-turns 0",
+            "invalid value for '--max-turns': expected a value of at least 1. See {}",
+        ),
+        ("runs shw", "no such command 'shw'. Did you mean 'show'? See {} runs -h"),
+        ("models rm", "missing argument 'NAME'. See {} models rm -h"),
+        ("ask q a.txt --model gpt-5", "there is no model 'gpt-5'. Did you mean 'openai:gpt-5'? A name is"),
+        (
+            "ask q a.txt --model foo",
+            "there is no model 'foo'. A name is provider:model, and the providers are",
+        ),
+    ],
+)
+def test_every_error_is_one_line_of_one_form(make_cli: MakeCli, given: str, told: str) -> None:
+    cli = make_cli(["unused"])
+    cli.file("a.txt", "hello")
+    done = cli.run(cli.command(*given.split()))
+    assert (done.returncode, done.stdout) == (2, b"")
+    said = done.stderr.decode()
+    assert said.startswith(f"unspool: {told.format('python -m unspool')}")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("group", [[], ["runs"], ["models"]])
+def test_a_group_without_a_command_shows_its_help(make_cli: MakeCli, group: list[str]) -> None:
+    cli = make_cli(["unused"])
+    done = cli.run(cli.command(*group))
+    assert done.returncode == 2
+    assert (done.stdout + done.stderr).startswith(b"Usage: ")

@@ -375,9 +375,7 @@ def test_a_tool_takes_and_gives_images() -> None:
 def test_a_command_line_writes_the_image_to_a_file(tmp_path: Path) -> None:
     script = tmp_path / "ask.py"
     script.write_text(
-        "import sys\nfrom unspool.cli.ask import deliver, Story\n"
-        "from unspool import Image\nfrom unspool.events import RunEnded\nimport dataclasses\n"
-        "from tests.engine.test_images import told\nsys.exit(told(sys.argv[1:] == ['--json']))\n"
+        "import sys\nfrom tests.engine.test_images import told\nsys.exit(told(sys.argv[1:] == ['--json']))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     for more in ([], ["--json"]):
@@ -393,7 +391,8 @@ def test_a_command_line_writes_the_image_to_a_file(tmp_path: Path) -> None:
 
 def told(as_object: bool) -> int:
     """Runs in a process of its own: an answer that is an image, as the command line delivers it."""
-    from unspool.cli.ask import Story, deliver
+    from unspool.cli.deliver import deliver
+    from unspool.cli.story import Story
     from unspool.events import RunEnded
     from unspool.types import Usage
 

@@ -55,6 +55,13 @@ def test_an_unknown_name_lists_the_known_ones(name: str) -> None:
         resolve(name, environ=KEYS)
 
 
+def test_a_variable_that_names_nobody_is_said_and_nothing_else_is_taken() -> None:
+    environ = {**KEYS, "UNSPOOL_MODEL": "gpt-5"}
+    with pytest.raises(NoModelFound, match=r"UNSPOOL_MODEL names gpt-5: .* Did you mean 'openai:gpt-5'\?"):
+        resolve(environ=environ, servers=NOBODY)
+    assert discover(environ=environ, servers=NOBODY).model is None
+
+
 def test_an_unknown_local_model_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownModel, match=r"qwen2\.5-coder-0\.5b"):
         resolve("local:gpt", environ={}, cache=str(tmp_path))

@@ -1,6 +1,7 @@
-"""How a group of commands shows its help.
+"""How a group of commands shows its help, and what is wrong with a command line.
 
-Contract: help fits a narrow terminal, and what a command does is broken between words, never cut.
+Contract: help fits a narrow terminal, and what a command does is broken between words, never cut. What is
+wrong with a command line is one line on stderr, and exit code 2.
 """
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from typer import BadParameter
 from typer.core import TyperGroup
 
-from .terminal import columns
+from .exits import usage
+from .terminal import columns, complain
 
 if TYPE_CHECKING:
     from typer._click.core import Context
+    from typer._click.exceptions import UsageError
     from typer._click.formatting import HelpFormatter
 
+_Wrong: type[UsageError] = BadParameter.__bases__[0]  # wherever this release of typer has it
 _NARROW = 53  # columns; in fewer, click writes lines of 50
 _WHOLE = 1_000  # characters of what a command does
 
@@ -28,6 +33,18 @@ class Commands(TyperGroup):
         if width is not None and width < _NARROW:
             settings.setdefault("terminal_width", max(20, width - 1))
         return super().make_context(*given, **settings)
+
+    def main(self, *given: Any, **settings: Any) -> Any:
+        """A command line that is wrong is told as every other error is: a line, and no block of usage."""
+        try:
+            code = super().main(*given, **{**settings, "standalone_mode": False})
+        except _Wrong as error:
+            code = error.exit_code
+            if type(error).__name__ == "NoArgsIsHelpError":  # what it says is the help itself
+                error.show()
+            else:
+                complain(usage(error))
+        sys.exit(code)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))

@@ -18,10 +18,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, ContextError, NoServer, NoSuchRun, UnspoolError, WrongSetting
 from ..types import Status
 from .terminal import complain, unwritten
+
+if TYPE_CHECKING:
+    from typer._click.exceptions import UsageError
 
 FAILED, USAGE, CANCELLED, TERMINATED = 1, 2, 130, 143
 
@@ -75,6 +79,17 @@ def errors_as_exits() -> Iterator[None]:
     except KeyboardInterrupt:
         complain("cancelled")
         raise typer.Exit(CANCELLED) from None
+
+
+def usage(error: UsageError) -> str:
+    """What is wrong with a command line, in one line as all other errors, and where its options are told."""
+    from ..misfits import plainly
+
+    text = error.format_message().strip().replace(error.message, plainly(error.message))
+    text = text[:1].lower() + text[1:]
+    if error.ctx is None:
+        return text
+    return f"{text if text.endswith('?') else text.rstrip('.') + '.'} See {error.ctx.command_path} -h"
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def list_() -> None:
 
     for state in list_models():
         file = state.file
-        there = str(state.path) if state.path else f"not here yet: unspool models pull {file.name}"
+        there = f"pulled: {state.path}" if state.path else f"not pulled yet: unspool models pull {file.name}"
         default = ", default" if state.default else ""
         line(f"local:{file.name}  ({file.size / 1e6:,.0f} MB, {file.license}{default})")
         line(f"  {there}")

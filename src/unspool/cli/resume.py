@@ -68,12 +68,10 @@ def resume(
     Exit codes as of unspool ask.
     """
     with errors_as_exits():
-        import asyncio
-
         from ..journal import Journal
         from ..resume import Past
-        from .ask import deliver, follow, tell_reading
-        from .display import make_display
+        from .deliver import deliver, tell_reading
+        from .story import watched
 
         journal = Journal(runs)
         name = find_run(journal, run)
@@ -84,13 +82,8 @@ def resume(
         limits = {"usd": usd, "tokens": tokens, "calls": calls, "seconds": seconds}
         engine = _engine(started, runs, max_turns=max_turns, limits=limits)
         context = _context(files, started)
-        display = make_display(quiet=quiet, show_code=show_code)
-        try:
-            events = engine.stream_resume(name, context, diverged="continue" if go_on else "stop")
-            story = asyncio.run(follow(engine, events, display))
-        finally:
-            display.close()
-            engine.close()
+        events = engine.stream_resume(name, context, diverged="continue" if go_on else "stop")
+        story = watched(engine, events, quiet=quiet, show_code=show_code)
         code = deliver(story, as_object=as_object)
         if not quiet:
             tell_reading(story)

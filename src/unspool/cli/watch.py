@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from ..events import Event
     from ..journal import Journal
-    from .ask import Story
     from .display import Display
+    from .story import Story
 
 _PAUSE = 0.1  # seconds between two looks at the journal
 _SILENCE = 1.0  # seconds without an event, after which it is asked whether somebody still writes
@@ -45,7 +45,7 @@ def watch(
     """
     with errors_as_exits():
         from ..journal import Journal
-        from .ask import deliver, tell_reading
+        from .deliver import deliver, tell_reading
         from .display import make_display
         from .runs import find_run, hint, to_go_on
 
@@ -81,7 +81,7 @@ def watch(
 def follow(journal: Journal, run: str, display: Display, events: Sequence[Event], place: int) -> Story:
     """Shows the events of a run as they are written, after those that were read up to ``place``. Without an
     end: nobody writes it any more."""
-    from .ask import Story
+    from .story import Story
 
     story, heard, alone = Story(), time.monotonic(), False
     while True:

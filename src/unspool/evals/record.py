@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ..misfits import plainly
 from ..safe_text import one_line
 from ..types import LedgerLine, Run, Status
 from .readings import plain_text
@@ -174,7 +175,9 @@ def wrong_with(error: ValueError) -> str:
 
     if not isinstance(error, ValidationError):
         return str(error).partition("\n")[0]
-    told = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False)]
+    told = [
+        (".".join(map(str, each["loc"])), plainly(each["msg"])) for each in error.errors(include_url=False)
+    ]
     some = "; ".join(f"{field}: {what}" if field else what for field, what in told[:3])
     return some + (f"; and {len(told) - 3} more" if len(told) > 3 else "")
 

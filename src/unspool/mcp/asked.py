@@ -9,7 +9,7 @@ Close(handle='h')
 >>> read("close", {"hand": "h"})
 Traceback (most recent call last):
 ...
-unspool.mcp.bounds.Refused: close: handle: Field required; hand: there is no such argument (known: handle)
+unspool.mcp.bounds.Refused: close: handle: is missing; hand: there is no such argument (known: handle)
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Annotated, ClassVar, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from ..budget import Budget
+from ..misfits import plainly
 from ..safe_text import one_line
 from .bounds import LOOKED, MOST, Refused
 
@@ -202,7 +203,7 @@ def _told(tool: str, error: ValidationError) -> str:
     told: dict[str, str] = {}
     for each in error.errors(include_url=False, include_context=False, include_input=False):
         field = one_line(str(each["loc"][0]), 60) if each["loc"] else ""
-        why = each["msg"].removeprefix("Value error, ")
+        why = plainly(each["msg"])
         if each["type"] == "extra_forbidden":
             why = f"there is no such argument (known: {', '.join(TOOLS[tool].model_fields)})"
         told.setdefault(field, f"{field}: {why}" if field else why)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..checks import meant
 from ..errors import UnknownModel
 from ..folders import cache_folder
 
@@ -80,8 +81,8 @@ def known(name: str) -> LocalFile:
     bare = name.removeprefix("local:") or DEFAULT
     if bare not in FILES:
         raise UnknownModel(
-            f"there is no local model {bare!r}; the known ones are {', '.join(FILES)}. "
-            "To use a file of your own: local:/path/to/model.gguf"
+            f"there is no local model {bare!r}; the known ones are {', '.join(FILES)}"
+            f"{meant(bare, FILES) or '.'} To use a file of your own: local:/path/to/model.gguf"
         )
     return FILES[bare]
 

@@ -20,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..errors import ConfigError, NoModelFound, NoServer
+from ..errors import ConfigError, NoModelFound, NoServer, UnknownModel
 from .catalog import DEFAULT, FILES, find
 from .fallback import FallbackModel
 from .named import NO_CHAT, Spec, Where, look, make_any, ways_out
+from .naming import check_spec
 from .probe import Answer, ask_all
 from .protocol import Model
 from .providers import PROVIDERS, Provider, masked
@@ -125,7 +126,7 @@ def _found(where: Where) -> Found:
 def _discover(where: Where) -> Found:
     candidates: list[Candidate] = []
     if named := where.environ.get(MODEL_VARIABLE, "").strip():
-        candidates.append(Candidate("variable", MODEL_VARIABLE, named, f"names {named}"))
+        candidates.append(_of_variable(named))
     candidates += _keys(where)
     served = [_of_machine(provider, answer, where) for provider, answer in ask_all(where.servers).items()]
     candidates += sorted(served, key=lambda candidate: candidate.model is None)  # one that answers is enough
@@ -156,6 +157,14 @@ def _given_up(meant: Candidate) -> ConfigError:
         f"{meant.place}: {meant.detail}. Start that server or correct the address; name a model "
         f"({name}:NAME) where it has no list of them; or unset {variable}, and another model is looked for"
     )
+
+
+def _of_variable(name: str) -> Candidate:
+    try:
+        check_spec(MODEL_VARIABLE, name)
+    except UnknownModel as error:
+        return Candidate("variable", MODEL_VARIABLE, None, f"names {name}: {error}", meant=True)
+    return Candidate("variable", MODEL_VARIABLE, name, f"names {name}")
 
 
 def _keys(where: Where) -> list[Candidate]:

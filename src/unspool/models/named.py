@@ -21,6 +21,7 @@ from .catalog import FILES, find, known
 from .cloud import find_door
 from .command import CommandModel
 from .fallback import FallbackModel
+from .naming import check_name, check_spec, split_names
 from .probe import ask_all
 from .protocol import Model
 from .providers import PROVIDERS, Provider, masked
@@ -67,32 +68,21 @@ Spec = str | Model | Sequence[str | Model]
 """A model, its name, or a list of them: the first that answers."""
 
 
-def split_names(text: str) -> tuple[str, ...]:
-    """The names in a list with commas; a comma that no name follows belongs to a command.
-
-    >>> split_names("openai:gpt-5, command:echo a,b,local")
-    ('openai:gpt-5', 'command:echo a,b', 'local')
-    """
-    starts = "|".join(map(re.escape, (*PROVIDERS, "local", "command")))
-    return tuple(name.strip() for name in re.split(rf",(?=\s*(?:{starts})(?:[:,]|\s*$))", text))
-
-
 def make_any(spec: Spec, where: Where) -> Model:
     """The model of this name or list. Of a list, those that are not to be had here are left out."""
+    check_spec("model", spec)
     if isinstance(spec, str):
         names = split_names(spec)
         if len(names) == 1:
             return make(names[0], where)
         spec = names
     elif not isinstance(spec, Sequence):
-        return _model(spec)
-    if not spec:
-        raise ConfigError("model=[]: give at least one model")
+        return spec
     made: list[Model] = []
     missing: list[str] = []
     for each in spec:
         try:
-            made.append(make(each, where) if isinstance(each, str) else _model(each))
+            made.append(make(each, where) if isinstance(each, str) else each)
         except UnknownModel:
             raise
         except ConfigError as error:
@@ -104,30 +94,15 @@ def make_any(spec: Spec, where: Where) -> Model:
     return FallbackModel(made, missing=missing)
 
 
-def _model(given: Model) -> Model:
-    if not hasattr(given, "complete") or not hasattr(given, "info"):
-        raise ConfigError(f"model={given!r}: give a name such as 'openai:gpt-5', a Model, or a list of them")
-    return given
-
-
-_FIRST = (*PROVIDERS, "local", "command", *FILES)  # what a name begins with
-
-
 def make(spec: str, where: Where) -> Model:
     """The model of this name."""
+    check_name(spec)
     provider_name, _, model = spec.strip().partition(":")
     if provider_name == "local" or (not model and provider_name in FILES):
         return _make_local(model if provider_name == "local" else provider_name, where)
     if provider_name == "command":
         return CommandModel(model, profile=family_profile(model))
-    provider = PROVIDERS.get(provider_name)
-    if provider is None:
-        raise UnknownModel(
-            f"there is no model {spec!r}: a name is provider:model, and the providers are "
-            f"{', '.join(PROVIDERS)}, local (local:{', local:'.join(FILES)}) "
-            f"and command (command:PROGRAM ARGUMENTS){meant(provider_name, _FIRST)}"
-        )
-    return _make_remote(provider, model, where)
+    return _make_remote(PROVIDERS[provider_name], model, where)
 
 
 def _make_remote(provider: Provider, model: str, where: Where) -> Model:
@@ -180,7 +155,8 @@ def _checked(server: Provider, model: str, key: str | None) -> tuple[str, int | 
     # Ollama lists "qwen3:latest" for what is also called "qwen3".
     listed = next((name for name in (model, f"{model}:latest") if name in answer.models), None)
     if listed is None:
-        raise UnknownModel(f"{place} does not serve {model!r}; it serves {', '.join(answer.models[:20])}")
+        there = f"{', '.join(answer.models[:20])}{meant(model, answer.models)}"
+        raise UnknownModel(f"{place} does not serve {model!r}; it serves {there}")
     return model, answer.windows[listed]
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from types import UnionType
 from typing import get_args
 
-from ..checks import number
+from ..checks import fields_alone, number
 from ..errors import ConfigError
 from .protocol import Effort, ModelRequest
 
 
+@fields_alone
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """``None`` leaves the choice to the profile, and that to the provider.

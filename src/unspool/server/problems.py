@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..misfits import plainly
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -81,7 +83,7 @@ def of_validation(error: ValidationError) -> Problem:
             return Problem(400, f"the body is no JSON: {why}", code="invalid_json")
         field = where(each["loc"])
         told.setdefault(field, []).append(
-            _unknown(field) if each["type"] == "extra_forbidden" else each["msg"]
+            _unknown(field) if each["type"] == "extra_forbidden" else plainly(each["msg"])
         )
     first = next(iter(told))
     lines = [f"{field or 'the body'}: {' or '.join(said)}" for field, said in list(told.items())[:SHOWN]]
