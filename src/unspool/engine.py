@@ -22,7 +22,7 @@ from .contexts.identity import hash_of
 from .contexts.looking import looked
 from .contexts.named import named_twice, only_named
 from .contexts.several import Contexts, check_beside, plain
-from .contexts.sources import closed_in, names_of, sources_in, with_sources
+from .contexts.sources import closed_in, names_of, only_text, sources_in, with_sources
 from .ending import to_the_end
 from .engine_models import EngineModels, Models
 from .errors import ConfigError, JournalError
@@ -294,7 +294,7 @@ class Engine:
         )  # fmt: skip
         plan = strategy_of(strategy)(given)
         scope = replace(scope, profile=plan.profile, sub_profile=plan.sub_profile, limits=plan.limits)
-        scope.note([*closed_in(task.context), *plan.notes])
+        scope.note([*closed_in(task.context), *only_text(task.context), *plan.notes])
         return scope, plan.chosen
 
     def _retire(self, repl: Repl) -> None:

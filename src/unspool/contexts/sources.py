@@ -217,3 +217,22 @@ def names_of(context: object) -> tuple[str, ...]:
         if all(isinstance(value, Path) and str(key) == str(value) for key, value in pairs):
             return tuple(map(str, context))
     return ()
+
+
+_CALLED = {
+    "document": "a document",
+    "parquet": "a Parquet table",
+    "xlsx": "a workbook",
+    "sqlite": "an SQLite database",
+    "traces": "a file of traces",
+    "archive": "an archive",
+}
+
+
+def only_text(context: object) -> list[str]:
+    """A note for each file that is plain text and is called what it is not: it may be broken, or cut."""
+    return [
+        f"{source.name} is read as plain text: it does not begin as {_CALLED[kind]} does, so it may be broken"
+        for source in sources_in(context)
+        if source.kind == "text" and (kind := _kind(source.entries[0].path)) in _CALLED
+    ]
