@@ -2,7 +2,8 @@
 
 Contract: a call is the same call as ``llm_query`` makes in a run, so that the cache knows it from there, and
 the other way round. A reply that is known takes nothing from the budget. What fails is a
-:class:`FailedCall`; after a failure that no further call can mend (a wrong key) nothing more is sent.
+:class:`FailedCall`; after a failure that no further call can mend (a wrong key), or many in a row that are alike (a
+model that is not there), nothing more is sent.
 
 >>> import asyncio
 >>> from unspool.testing import ScriptedModel
@@ -25,6 +26,7 @@ from .prompts import get_profile
 from .purse import Purse
 from .request_key import request_key
 from .shared_budget import SharedBudget, SharedPurse
+from .streak import Streak
 from .types import FailedCall, Usage, known_sum
 
 
@@ -56,6 +58,7 @@ class SingleCalls:
         self._shared = budget if isinstance(budget, SharedBudget) else None
         self._meter = Meter(budget if isinstance(budget, Budget) else Budget())
         self._fatal: ModelError | None = None
+        self._streak = Streak()
         self._sampling = get_profile(model.info.profile).sampling
         self.usage = Usage()
         self.cost: float | None = 0.0
@@ -81,11 +84,13 @@ class SingleCalls:
         try:
             with purse:
                 reply = await self._caller.call(request, purse)
+                self._streak.went_well()
         except OverBudget as over:
             return self._failed(purse, FailedCall("budget", f"over budget: {over}"))
         except ModelError as error:
             if error.fatal:
                 self._fatal = error
+            self._streak.failed(error)
             return self._failed(purse, FailedCall(error.kind, error.message))
         if self._cache is not None:
             self._cache.put(key, reply)
@@ -102,9 +107,10 @@ class SingleCalls:
         return Purse(self._meter, "sub", self._caller.info.name, check=self._check)
 
     def _check(self) -> None:
-        """When the turn of a send has come: calls that waited for it are not sent after a fatal failure."""
+        """When the turn of a send has come: calls that waited are not sent after what no call can mend."""
         if self._fatal is not None:
             raise self._fatal
+        self._streak.check()
 
     def _failed(self, purse: Purse | SharedPurse, error: FailedCall) -> Single:
         self._count(purse)

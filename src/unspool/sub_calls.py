@@ -29,6 +29,7 @@ from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
+from .streak import NotSent, Streak
 from .sub_prompts import Prompt, Result, as_images, as_items, as_pairs, as_text, told_apart
 from .types import FailedCall, was_refused
 
@@ -55,6 +56,7 @@ class SubCalls:
         self.read = Spans()  # of the context
         self.unsure = False  # whether more of it may have been read
         self.known = Known(scope.cache)
+        self._streaks: dict[tuple[int, str], Streak] = {}  # by cell, as the next one may ask otherwise
         self.has_context = True  # the REPL; else what prompts have of it was copied by the model
 
     def skip(self, past: PastCell) -> None:
@@ -266,7 +268,13 @@ class SubCalls:
     async def _make(self, asked: Prompt, request: ModelRequest, caller: Caller, call: Call) -> Result:
         scope, number = self._scope, call.number
         reply: ModelReply | None
-        purse = Purse(self._task.meter, "sub", caller.info.name, check=scope.check)
+        streak = self._streaks.setdefault((self._place.cell, caller.info.name), Streak())
+
+        def check() -> None:
+            scope.check()
+            streak.check()
+
+        purse = Purse(self._task.meter, "sub", caller.info.name, check=check)
         try:
             scope.check()
             if (old := self._known_reply(asked, call)) is not None:
@@ -275,6 +283,7 @@ class SubCalls:
                 return Result(asked.read(old.text), old.scores)
             with purse:
                 reply, value = await self._send(asked, request, caller, purse)
+                streak.went_well()
         except asyncio.CancelledError:
             self._call_ended(number, purse, caller, None, FailedCall("cancelled", "the run stopped"))
             raise
@@ -285,6 +294,9 @@ class SubCalls:
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
+            if isinstance(error, NotSent):
+                scope.note(streak.notes)
+            streak.failed(error)
             reply, value = None, FailedCall(error.kind, error.message)
         failed = value if isinstance(value, FailedCall) else None
         if reply is not None and failed is None:

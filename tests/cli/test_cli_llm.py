@@ -268,6 +268,18 @@ def test_a_wrong_key_is_asked_once(make_cli: MakeCli) -> None:
     assert len(cli.server.asks) == 1
 
 
+def test_a_model_that_is_not_there_is_asked_so_often_and_no_more(make_cli: MakeCli) -> None:
+    cli = make_cli([Behaviour(status=404, message="The model `test-model` does not exist")])
+    stdin = b"".join(b"%d\n" % n for n in range(50))
+    done = cli.run(mapped(cli, "x", "--no-cache", "--concurrency", "2"), stdin=stdin)
+    assert done.returncode == 1
+    assert len(items(done.stdout)) == 50
+    assert (
+        "not sent, since 8 calls in a row have failed alike: " in items(done.stdout)[-1]["error"]["message"]
+    )
+    assert 8 <= len(cli.server.asks) < 10
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -163,3 +163,15 @@ def test_an_empty_input_has_nothing() -> None:
     run, model = by("map_reduce", ["Answer: nothing"], "")
     assert (run.answer, run.sub_calls) == ("nothing", 0)
     assert "No part has anything for the question." in asked(model)
+
+
+def test_where_each_part_fails_alike_the_rest_are_not_sent() -> None:
+    def nobody(messages: tuple[Message, ...]) -> str:
+        raise ModelError("unknown_model", "there is no model of that name")
+
+    sub = ScriptedModel(nobody, name="scripted:sub", window=4_000)
+    run, _ = by("map_reduce", reader, LONG * 4, query="How many mails are spam?", sub=sub, concurrency=2)
+    assert run.status == "failed"
+    assert len(sub.requests) < 12 < run.sub_calls
+    assert "there is no model of that name" in run.reason
+    assert any("were not sent after 8 that failed alike" in note for note in run.notes)
