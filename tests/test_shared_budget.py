@@ -50,6 +50,30 @@ def test_what_calls_took_is_in_the_file(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_call_that_tells_no_usage_is_marked_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    silent = ScriptedModel(lambda _: "yes", usage=Usage(1, calls_unmeasured=1))
+    ask_all(SingleCalls(silent, budget=SharedBudget(path, Budget(calls=9))), "a", "b")
+    spent = told(path)["spent"]
+    assert (spent["calls"], spent["unmeasured"]) == (2, 2)
+    assert spent["tokens"] > 2 * 8_192  # the most that they may have taken: a limit would count that
+    measured = ScriptedModel(lambda _: "yes", usage=Usage(1, 100, 10))
+    ask_all(SingleCalls(measured, budget=SharedBudget(path)), "a")
+    assert told(path)["spent"]["unmeasured"] == 2
+    assert told(path)["spent"]["tokens"] == spent["tokens"] + 110
+
+
+def test_the_file_is_one_line_however_often_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    calls = SingleCalls(ScriptedModel(lambda _: "yes"), budget=SharedBudget(path, Budget(calls=9)))
+    ask_all(calls, "a", "b", "c")
+    text = path.read_text()
+    assert text.endswith("\n")
+    assert len(text.splitlines()) == 1
+    ask_all(calls, "d")
+    assert len(path.read_text()) == len(text)
+
+
 def test_a_limit_holds_over_engines_and_a_greater_one_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     model = ScriptedModel(lambda _: "yes")

@@ -42,12 +42,14 @@ _MARK = "unspool_budget"
 
 @dataclass(slots=True)
 class _State:
-    """What is in the file. ``unpriced``: some calls had a price that is not known, so the dollars are not."""
+    """What is in the file. ``unpriced``: some calls had a price that is not known, so the dollars are not.
+    ``unmeasured``: so many calls did not tell what they took; the most that it may be is spent."""
 
     limits: dict[str, float | None] = field(default_factory=lambda: dict.fromkeys(LIMITS))
     spent: Amount = NOTHING
     held: dict[str, Amount] = field(default_factory=lambda: dict[str, Amount]())
     unpriced: bool = False
+    unmeasured: int = 0
 
 
 class SharedBudget:
@@ -85,12 +87,14 @@ class SharedBudget:
             state.held[ticket] = amount
             return ticket
 
-    def settle(self, ticket: str, took: Amount, *, priced: bool = True) -> None:
-        """What was held is held no more; ``took`` is spent. ``priced``: its dollars are known."""
+    def settle(self, ticket: str, took: Amount, *, priced: bool = True, measured: bool = True) -> None:
+        """What was held is held no more; ``took`` is spent. ``priced``: its dollars are known; ``measured``:
+        its tokens are, and are not the most that it may have taken."""
         with self._open() as state:
             state.held.pop(ticket, None)
             state.spent += took
             state.unpriced = state.unpriced or not priced
+            state.unmeasured += not measured
 
     def free(self) -> Mapping[str, float | None]:
         """What is left of each limit."""
@@ -125,9 +129,9 @@ class SharedBudget:
             before = _read_all(descriptor)
             state = self._understood(before)
             yield state
-            after = _written(state)
-            if after != before:  # one write, and never a shorter one: a kill leaves the old or the new
-                os.pwrite(descriptor, after.ljust(len(before)), 0)
+            after = _written(state, len(before))
+            if after != before:
+                os.pwrite(descriptor, after, 0)
         except OSError as error:
             raise ConfigError(f"{self._path} cannot be used as a budget: {error.strerror}") from None
         finally:
@@ -145,6 +149,7 @@ class SharedBudget:
                 _amount(told["spent"]),
                 {ticket: _amount(amount) for ticket, amount in told["held"].items()},
                 unpriced=told["spent"]["usd"] is None,
+                unmeasured=int(told["spent"].get("unmeasured", 0)),
             )
         except (ValueError, KeyError, TypeError):
             raise ConfigError(f"{self._path} is no budget of unspool's: name another file") from None
@@ -152,6 +157,7 @@ class SharedBudget:
         gone = {owner for owner in set(owners.values()) if owner != self._owner and not _alive(owner)}
         for ticket in [ticket for ticket, owner in owners.items() if owner in gone]:
             state.spent += state.held.pop(ticket)
+            state.unmeasured += 1
         return state
 
 
@@ -210,22 +216,23 @@ class SharedPurse:
         if self._held is None:
             return
         worst = self._held[1]
-        tokens = worst.tokens
+        tokens, measured = worst.tokens, False
         if usage.input_tokens is not None and usage.output_tokens is not None:
-            tokens = usage.input_tokens + usage.output_tokens
-        self._settle(Amount(1, tokens, worst.usd if cost is None else cost), priced=cost is not None)
+            tokens, measured = usage.input_tokens + usage.output_tokens, True
+        took = Amount(1, tokens, worst.usd if cost is None else cost)
+        self._settle(took, priced=cost is not None, measured=measured)
 
     def refused(self) -> None:
         self._settle(NOTHING)
 
     def lost(self) -> None:
         if self._held is not None:
-            self._settle(self._held[1], priced=self._priced)
+            self._settle(self._held[1], priced=self._priced, measured=False)
 
-    def _settle(self, took: Amount, *, priced: bool = True) -> None:
+    def _settle(self, took: Amount, *, priced: bool = True, measured: bool = True) -> None:
         held, self._held = self._held, None
         if held is not None:
-            self._file.settle(held[0], took, priced=priced)
+            self._file.settle(held[0], took, priced=priced, measured=measured)
 
 
 def _reply_that_fits(free: Mapping[str, float | None], prompt: int, price: Price) -> int:
@@ -244,11 +251,17 @@ def _read_all(descriptor: int) -> bytes:
     return data
 
 
-def _written(state: _State) -> bytes:
+def _written(state: _State, least: int) -> bytes:
+    """One line, of ``least`` bytes or more: it is one write and never a shorter one, so that a kill leaves the
+    old or the new."""
     held = {ticket: asdict(amount) for ticket, amount in state.held.items()}
-    spent = {**asdict(state.spent), **({"usd": None} if state.unpriced else {})}
+    spent = {
+        **asdict(state.spent),
+        **({"usd": None} if state.unpriced else {}),
+        **({"unmeasured": state.unmeasured} if state.unmeasured else {}),
+    }
     told = {_MARK: VERSION, "limits": state.limits, "spent": spent, "held": held}
-    return json.dumps(told).encode() + b"\n"
+    return json.dumps(told).encode().ljust(least - 1) + b"\n"
 
 
 def _limit(told: object) -> float | None:

@@ -2,8 +2,8 @@
 
 Contract: a call is the same call as ``llm_query`` makes in a run, so that the cache knows it from there, and
 the other way round. A reply that is known takes nothing from the budget. What fails is a
-:class:`FailedCall`; after a failure that no further call can mend (a wrong key), or many in a row that are alike (a
-model that is not there), nothing more is sent.
+:class:`FailedCall`; after a failure that no further call can mend (a wrong key), or many in a row that are
+alike (a model that is not there), nothing more is sent.
 
 >>> import asyncio
 >>> from unspool.testing import ScriptedModel

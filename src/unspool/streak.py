@@ -1,8 +1,8 @@
 """Calls of one model that fail alike, one after the other: after so many of them no more are sent.
 
-Contract: only failures that no other prompt would mend count (a refused key, a model that is not there, a request
-that is wrong), in a row and with the same words but for their numbers; a reply, or any other failure, begins anew.
-What is not sent fails as :class:`NotSent`, of the same kind, and says what the others failed of.
+Contract: only failures that no other prompt would mend count (a refused key, a model that is not there, a
+request that is wrong), in a row and with the same words but for their numbers; a reply, or any other failure,
+begins anew. What is not sent fails as :class:`NotSent`, of the same kind, and says what the others failed of.
 
 >>> streak = Streak()
 >>> for _ in range(IN_A_ROW):
