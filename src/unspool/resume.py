@@ -15,12 +15,15 @@ from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Reply
 from .contexts import Contexts
+from .contexts.grown import as_it_was, what_changed
+from .contexts.identity import hash_of
 from .contexts.named import read_names
 from .contexts.sources import with_sources
 from .errors import ConfigError, ContextError, JournalError
 from .events import (
     CallEnded,
     CallStarted,
+    ContextMeasured,
     Event,
     ModelReplied,
     RunEnded,
@@ -29,7 +32,7 @@ from .events import (
     StrategyChosen,
 )
 from .strategies import StrategyName, checked
-from .types import DRIVEN
+from .types import DRIVEN, ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +102,29 @@ class Past:
             return with_sources(paths, started.folder)
         return with_sources(read_names(started.sources, started.folder), started.folder)
 
-    def check(self, context_hash: str | None, root: str, sub: str, profile: str) -> None:
-        """Refuses another context, and other models, than the run had."""
+    async def as_it_was(self, context: object) -> tuple[object, Sequence[str]]:
+        """The context that the run began with, and what there is to note of that: one that has only grown is
+        cut back. Refuses another one."""
         started = self.started
-        if started.context_hash != context_hash:
-            raise ContextError(
-                f"the context is not the one that the run {started.run} began with (its hash is "
-                f"{_short(context_hash)} and was {_short(started.context_hash)}): what was found out of the "
-                "old one does not hold for it. Give the old one, or start a new run"
-            )
+        if await hash_of(context) == started.context_hash:
+            return context, ()
+        was = as_it_was(context, self.measured)
+        if was.notes and not was.changes and await hash_of(was.context) == started.context_hash:
+            return was.context, was.notes
+        raise ContextError(
+            f"the context is not the one that the run {started.run} began with: {what_changed(was)}. "
+            "What was found out of the old one does not hold for it. Give the old one, or start a new run"
+        )
+
+    @property
+    def measured(self) -> ContextMeasured | None:
+        """What the run knew of the size of its context when it began."""
+        told = (e for e in self.events if isinstance(e, ContextMeasured) and e.node == ROOT)
+        return next(told, None)
+
+    def check(self, root: str, sub: str, profile: str) -> None:
+        """Refuses other models than the run had."""
+        started = self.started
         for name, now, then in (
             ("model", root, started.model),
             ("sub_model", sub, started.sub_model),
@@ -161,7 +178,3 @@ class Past:
                 total += max(0.0, event.time - before)
             before = event.time
         return total
-
-
-def _short(context_hash: str | None) -> str:
-    return "not known" if context_hash is None else context_hash[:12] + "…"

@@ -252,7 +252,7 @@ def _read_all(descriptor: int) -> bytes:
 
 
 def _written(state: _State, least: int) -> bytes:
-    """One line, of ``least`` bytes or more: it is one write and never a shorter one, so that a kill leaves the
+    """One line, of ``least`` bytes or more: one write and never a shorter one, so that a kill leaves the
     old or the new."""
     held = {ticket: asdict(amount) for ticket, amount in state.held.items()}
     spent = {

@@ -223,3 +223,18 @@ def test_what_was_piped_in_is_to_be_piped_in_again(make_cli: MakeCli) -> None:
     assert code == 2
     assert "standard input is empty" in err
     assert "pipe it in again" in err
+
+
+@pytest.mark.parametrize("size", [2_000, 4 << 20])
+def test_a_run_over_a_log_that_has_grown_goes_on_with_what_it_was(make_cli: MakeCli, size: int) -> None:
+    cli = make_cli([LOOK, submits("[len(context), context[-3:]]")])
+    path = cli.folder / "a.log"
+    path.write_text(("é" + "x" * (size - 4) + "\n")[: size - 1])
+    first = cli.run(cli.ask("?", "a.log", "--runs", "kept", "--max-turns", "1"))
+    assert first.returncode == 4, first.stderr
+    with path.open("a") as log:
+        log.write("é" * 2_000)
+    done = cli.run(cli.command("runs", "resume", "last", "--runs", "kept", "--max-turns", "3"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().startswith(f"[{size - 2}, ")
+    assert "by now: the run goes on with the" in done.stderr.decode()

@@ -345,6 +345,9 @@ def test_the_text_of_files_by_path_is_shown_by_bytes(make_up: Callable[[Path], U
     assert piece["line"] == 1
     with (folder / "b.txt").open("a") as file:
         file.write("more")
+    question = f"/api/runs/{run.id}/input?part=1&start=0&end=9"
+    assert make_up(runs).ask(question).json["text"] == MAILS[::-1][:9]  # it has only grown
+    (folder / "b.txt").write_text("another", "utf-8")
     changed = make_up(runs).ask(f"/api/runs/{run.id}/input?part=0&start=0&end=9").json
     assert "not what it was" in changed["why"]
 

@@ -160,5 +160,12 @@ def decode(data: bytes, name: str) -> str:
         ) from None
 
 
+def decoded_start(path: str, size: int) -> str:
+    """The text in the first bytes of a file; a character that they cut in two is left out."""
+    with open(path, "rb") as file:
+        data = file.read(size)
+    return data.decode(_encoding(data), "ignore")
+
+
 def _encoding(data: bytes) -> str:
     return "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"

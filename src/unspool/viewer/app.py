@@ -24,6 +24,7 @@ from ..errors import JournalError
 from ..journal import Journal
 from ..run_index import RunIndex
 from ..server.settings import ServerSettings
+from ..types import ROOT
 from .admission import HEADERS, Admission, Refusal
 from .assets import PAGE, asset
 from .beside import beside_told
@@ -156,10 +157,11 @@ class Viewer:
     def _input(self, request: Request) -> object:
         part, start, end = (_int(request.query_params, name) for name in ("part", "start", "end"))
         with self.runs.seen(request.path_params["run"]) as (seen,):
-            started = seen.started
+            started, root = seen.started, seen.past.nodes.get(ROOT)
         if started is None:
             return {"why": "the journal does not say how the run began"}
-        held = self._inputs.pop(started.run, None) or Input(started)
+        measured = root.measured[0] if root is not None and root.measured else None
+        held = self._inputs.pop(started.run, None) or Input(started, measured)
         try:
             piece = asdict(held.piece(part, start, end))
         except NotHere as why:

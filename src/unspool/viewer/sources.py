@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..contexts.grants import open_entry
+from ..contexts.grown import as_it_was
 from ..contexts.identity import context_hash
 from ..contexts.sources import Entry, Source, is_text_name
 from ..errors import ContextError
-from ..events import RunStarted
+from ..events import ContextMeasured, RunStarted
 from ..reach.marks import parts_of
 from ..resume import Past
 
@@ -67,8 +68,9 @@ class _Away:
 class Input:
     """See the module docstring. What was found out is kept: another range is quick."""
 
-    def __init__(self, started: RunStarted) -> None:
+    def __init__(self, started: RunStarted, measured: ContextMeasured | None = None) -> None:
         self._started = started
+        self._measured = measured  # what the run knew of its size when it began
 
     def piece(self, part: int, start: int, end: int) -> Piece:
         if not 0 <= part < len(self._parts):
@@ -111,13 +113,15 @@ class Input:
             )
         try:
             context = Past(started, ()).context(None)
-            same = context_hash(context) == started.context_hash
+            if context_hash(context) == started.context_hash:
+                return context
+            was = as_it_was(context, self._measured)  # a log that has only grown
+            if not was.changes and context_hash(was.context) == started.context_hash:
+                return was.context
         except ContextError as error:
             raise NotHere(str(error)) from None
-        if not same:
-            names = ", ".join(started.sources[:3])
-            raise NotHere(f"{names}: it is not what it was when the run began, so its places say nothing now")
-        return context
+        names = ", ".join(started.sources[:3])
+        raise NotHere(f"{names}: it is not what it was when the run began, so its places say nothing now")
 
 
 def _files(value: object) -> Iterator[_File | _Away]:
