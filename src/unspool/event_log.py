@@ -24,7 +24,8 @@ class EventLog:
     """Stamps the events of one run, keeps them, and hands each to the listeners in order.
 
     Of a run that is resumed, ``past`` holds the events so far; those that are ``known`` are not emitted
-    again, and the first new one comes after ``run.resumed``.
+    again, and the first new one comes after ``run.resumed``, whose time is that at which the log was made:
+    from then on somebody goes on with the run.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class EventLog:
         self.run = run
         self.events: list[Event] = list(past)
         self._known = known
-        self._resumes = bool(self.events)  # until the first new event is emitted
+        self._resumed = clock() if self.events else None  # None once that was told
         self._clock = clock
         self._keep: Callable[[Event], Event] = lambda event: event
         self._listeners: list[Callable[[Event], None]] = []
@@ -53,21 +54,26 @@ class EventLog:
     def emit(self, event: Event) -> None:
         last = self.events[-1].seq if self.events else 0
         if event.passing:
-            event = replace(event, seq=last, time=self._clock())
-        else:
-            if self._known is not None and self._known(event):
-                return
-            if self._resumes:
-                self._resumes = False
-                self.emit(RunResumed(run=self.run))
-                last += 1
-            if event.seq:  # it is another log's
-                event = replace(event)
-            # Nobody else has it yet: a copy would take longer than all the rest.
-            object.__setattr__(event, "seq", last + 1)
-            object.__setattr__(event, "time", self._clock())
-            event = self._keep(event)
-            self.events.append(event)
+            self._tell(replace(event, seq=last, time=self._clock()))
+            return
+        if self._known is not None and self._known(event):
+            return
+        now = self._clock()
+        if self._resumed is not None:
+            since, self._resumed = self._resumed, None
+            self._add(RunResumed(run=self.run), last + 1, since)
+            last += 1
+        self._add(replace(event) if event.seq else event, last + 1, now)  # with a number it is another log's
+
+    def _add(self, event: Event, seq: int, time: float) -> None:
+        # Nobody else has it yet: a copy would take longer than all the rest.
+        object.__setattr__(event, "seq", seq)
+        object.__setattr__(event, "time", time)
+        event = self._keep(event)
+        self.events.append(event)
+        self._tell(event)
+
+    def _tell(self, event: Event) -> None:
         for listener in self._listeners:
             listener(event)
 

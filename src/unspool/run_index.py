@@ -48,6 +48,7 @@ class RunRow:
     state: str = INTERRUPTED
     started: float = 0.0  # Unix seconds
     ended: float = 0.0  # time of the last event
+    seconds: float = 0.0  # up to then, without those in which nobody went on with it
     turns: int = 0
     sub_calls: int = 0
     cost: float | None = None  # so far, of one that has not ended
@@ -99,6 +100,8 @@ class RunIndex:
                     if event.query == _PUT_AWAY:
                         event = replace(event, query=_question(path, line))
                 if event is not None:
+                    if not isinstance(event, ev.RunStarted | ev.RunResumed):
+                        row = replace(row, seconds=row.seconds + max(0.0, event.time - last))
                     row, last = _fold(row, event, calls), event.time
         except (JournalError, ValueError, TypeError, KeyError, AttributeError):
             begun = False
@@ -125,6 +128,9 @@ def _open(name: str) -> sqlite3.Connection:
     names = ", ".join(f.name + (" PRIMARY KEY" if f.name == "id" else "") for f in fields(RunRow))
     try:
         database.execute(f"CREATE TABLE IF NOT EXISTS runs ({names})")
+        there = [row[1] for row in database.execute("PRAGMA table_info(runs)")]
+        if there != [f.name for f in fields(RunRow)]:
+            raise sqlite3.DatabaseError("it is of another version")
         list(_read(database))
         with database:  # whether it can be written
             database.execute("DELETE FROM runs WHERE id IS NULL")
@@ -162,8 +168,9 @@ def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
             return replace(row, sub_calls=len(calls))
         case ev.RunEnded():
             return replace(
-                row, state=event.status, turns=event.turns, sub_calls=event.sub_calls, cost=event.cost
-            )
+                row, state=event.status, turns=event.turns, sub_calls=event.sub_calls, cost=event.cost,
+                seconds=event.seconds,
+            )  # fmt: skip
         case _:
             return row
 

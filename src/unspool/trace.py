@@ -51,12 +51,12 @@ class TraceBuilder:
         self._nodes: dict[str, _OpenNode] = {}
         self._calls: dict[int, SubCall] = {}
         self._decided: ev.BranchesDecided | None = None
-        self._gaps: list[tuple[float, float]] = []  # from when to when nobody went on with the run
+        self.gaps: list[tuple[float, float]] = []  # from when to when nobody went on with the run
         self.reading = CoverageBuilder()
 
     def add(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunResumed):
-            self._gaps.append((self.last, event.time))
+            self.gaps.append((self.last, event.time))
         self.last = event.time
         self.reading.add(event)
         match event:
@@ -142,6 +142,15 @@ class TraceBuilder:
                 self._drop(event.node, event.turn, event.cell)
             case _:
                 return  # the others add nothing to the tree
+
+    def lived(self, moment: float) -> float:
+        """That time on a clock that stands still while nobody goes on with the run."""
+        return moment - sum(max(0.0, min(moment, end) - start) for start, end in self.gaps)
+
+    @property
+    def lasted(self) -> float:
+        """Seconds from the start to the last event, on that clock: those of a run that has not ended."""
+        return self.lived(self.last) - self.started.time if self.started is not None else 0.0
 
     @property
     def strategy(self) -> str:
@@ -267,7 +276,7 @@ class TraceBuilder:
     def _paused(self, part: Node | Turn) -> float:
         """Seconds of a node or a turn in which nobody went on with the run."""
         begun, ended = part.started or 0.0, self.last if part.ended is None else part.ended
-        return sum(max(0.0, min(ended, end) - max(begun, start)) for start, end in self._gaps)
+        return sum(max(0.0, min(ended, end) - max(begun, start)) for start, end in self.gaps)
 
     def _freeze(self, node_id: str, below: Mapping[str | None, Sequence[str]]) -> Node:
         open_node = self._nodes[node_id]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -359,6 +361,23 @@ def test_an_index_that_is_gone_or_damaged_is_made_anew(tmp_path: Path, damage: b
     assert RunIndex(journal).rows() == rows
     (tmp_path / "index.sqlite").unlink()
     assert RunIndex(journal).rows() == rows
+
+
+def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
+    journal, run, _ = journalled(tmp_path, CHILDREN)
+    rows = RunIndex(journal).rows()
+    assert rows[0].seconds > 0
+    for names in (
+        "id, stamp, query",
+        "id, stamp, query, model, state, started, ended, turns, sub_calls, cost, size",
+    ):
+        (tmp_path / "index.sqlite").unlink()
+        with contextlib.closing(sqlite3.connect(tmp_path / "index.sqlite")) as old:
+            old.execute(f"CREATE TABLE runs ({names})")
+            values = [run, rows[0].stamp, "…", *[1] * (names.count(",") - 2)]
+            old.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(values))})", values)
+            old.commit()
+        assert RunIndex(journal).rows() == rows
 
 
 def test_a_run_that_was_cut_is_interrupted_and_one_that_goes_on_is_running(tmp_path: Path) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from unspool import RLM, Message
 from unspool import events as ev
 from unspool.cli.paint import painted
+from unspool.cli.timeline import timeline
 from unspool.cli.tree import tree
+from unspool.journal import Journal
+from unspool.run_index import RunIndex
+from unspool.testing import ScriptedModel
 from unspool.trace import folded
 from unspool.types import Usage
+
+from ..engine.helpers import py
 
 START = ev.NodeStarted(time=10.0, node="0", parent=None, depth=0, query="?", context="")
 TURN = ev.TurnStarted(time=10.0, node="0", turn=1)
@@ -54,3 +64,45 @@ def test_the_time_that_a_run_lay_still_is_none_of_it() -> None:
     assert shown[0].startswith("0  answered  2.5 s  ")
     assert shown[1].startswith("├─ turn 1  2.0 s  ")
     assert shown[2].startswith("└─ turn 2  500 ms  ")
+
+
+def test_a_run_goes_on_from_when_it_was_resumed(tmp_path: Path) -> None:
+    """What is asked of the model before the first new event is of the run, and not of the time it lay still."""
+    begun = threading.Event()
+
+    def reply(messages: tuple[Message, ...]) -> str:
+        if begun.is_set():
+            time.sleep(0.3)
+        return py("print(1)") if not begun.is_set() else py("submit(1)")
+
+    model = ScriptedModel(reply)
+    run = RLM(model, runs=tmp_path, max_turns=1).run("?", "text")
+    begun.set()
+    time.sleep(0.2)  # it lies still
+    done = RLM(model, runs=tmp_path, max_turns=3).resume(run.id, "text")
+    builder = folded(Journal(tmp_path).read(run.id))
+    ((start, end),) = builder.gaps
+    assert end - start >= 0.2
+    root = done.trace
+    assert root.started is not None
+    assert root.ended is not None
+    lived = root.ended - root.started - root.paused
+    assert 0.3 <= lived <= done.seconds + 0.1
+    assert builder.lasted >= lived
+    last = root.turns[-1]
+    assert last.started is not None
+    assert last.ended is not None
+    assert last.ended - last.started - last.paused >= 0.3
+    (row,) = RunIndex(Journal(tmp_path)).rows()
+    assert row.seconds == done.seconds
+
+
+def test_a_timeline_has_no_place_for_the_time_it_lay_still() -> None:
+    resumed = ev.RunResumed(time=9_000.0, run="r")
+    begun = replace(CELL, time=11.0)
+    builder = folded([START, TURN, REPLY, begun, resumed, replace(END, time=9_002.0)])
+    root = builder.root()
+    assert root is not None
+    model, cell = timeline([root], builder.lived)
+    assert model.split()[:4] == ["0", "ms", "500", "ms"]
+    assert cell.split()[:4] == ["1.0", "s", "2.0", "s"]

@@ -437,3 +437,24 @@ def test_a_session_is_told_as_code_without_a_model(make_up: Callable[[Path], Up]
 def test_figures_that_no_json_has_are_not_known() -> None:
     told = as_body({"cost": float("nan"), "seconds": [float("inf"), 1.5, -float("inf")]})
     assert told == b'{"cost":null,"seconds":[null,1.5,null]}'
+
+
+def test_a_run_that_was_resumed_is_told_with_the_time_it_lay_still(
+    make_up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    model = ScriptedModel([stories.py("print(1)"), stories.py("print(2)"), stories.py("submit(1)")])
+    run = RLM(model, runs=tmp_path, max_turns=1).run("?", "text")
+    up = make_up(tmp_path)
+    assert (
+        up.ask(f"/api/runs/{run.id}")
+        .json["go_on"]
+        .endswith(f"resume {run.id} --runs {tmp_path} --max-turns N")
+    )
+    done = RLM(model, runs=tmp_path, max_turns=5).resume(run.id, "text")
+    told = up.ask(f"/api/runs/{run.id}").json
+    ((start, end),) = told["gaps"]
+    assert told["started"] < start < end < told["last"]
+    assert told["seconds"] == done.seconds
+    assert told["lasted"] == pytest.approx(told["last"] - told["started"] - (end - start))
+    (row,) = up.ask("/api/runs").json["runs"]
+    assert row["seconds"] == done.seconds

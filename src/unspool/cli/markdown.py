@@ -75,7 +75,7 @@ def _run(builder: TraceBuilder, run: str) -> Iterator[str]:
     rows = (painted(row, colour=False) for root in roots for row in tree(root))
     if roots:
         yield "## Nodes\n\n" + fenced("\n".join(rows))
-    if lines := list(timeline(roots)):
+    if lines := list(timeline(roots, builder.lived)):
         yield "## Timeline\n\n" + fenced("\n".join(lines))
     for root in roots:
         for node in root.walk():

@@ -64,10 +64,12 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None, started: Run
 
 
 def runs_option(folder: Path | None) -> str:
-    """The option that names this folder, as it is typed."""
+    """The option that names this folder, as it is typed; nothing for the one that is taken without it."""
     import shlex
 
-    return f" --runs {shlex.quote(str(folder))}" if folder else ""
+    from ..folders import runs_folder
+
+    return "" if folder is None or folder == runs_folder() else f" --runs {shlex.quote(str(folder))}"
 
 
 def hint(

@@ -181,7 +181,7 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     from ..trace import total
     from .paint import BOLD, DIM, part
     from .report import count, duration, money, tokens
-    from .tree import status_style, took
+    from .tree import status_style
 
     started, ended, root = builder.started, builder.ended, builder.root()
     if started is None:
@@ -195,7 +195,7 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
         why = f" ({builder.chosen.reason})" if builder.chosen else ""
         yield (part(f"strategy: {builder.strategy}{why}"),)
     status = ended.status if ended else None
-    lasted = duration(ended.seconds) if ended else took(started.time, builder.last)
+    lasted = duration(ended.seconds if ended else builder.lasted)
     state = f"{status} in" if status else "running for" if going else "interrupted after"
     yield (part(f"{state} {lasted}", status_style(status)),)
     nodes = [node for each in builder.roots() for node in each.walk()]

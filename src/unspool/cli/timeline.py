@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..types import Node
@@ -29,10 +29,11 @@ class _Bar(NamedTuple):
     name: str
 
 
-def timeline(roots: Sequence[Node]) -> Iterator[str]:
+def timeline(roots: Sequence[Node], lived: Callable[[float], float] = float) -> Iterator[str]:
     """A line for each: after how long it began, how long it took, where that lies in the whole, what it was.
-    What has not ended is left out."""
-    bars = [bar for root in roots for node in root.walk() for bar in _of_node(node)]
+    What has not ended is left out. ``lived`` is the clock of a run that was resumed, which stood still
+    (:meth:`unspool.trace.TraceBuilder.lived`)."""
+    bars = [bar for root in roots for node in root.walk() for bar in _of_node(node, lived)]
     if not bars:
         return
     begun, until = min(bar.start for bar in bars), max(bar.end for bar in bars)
@@ -46,16 +47,19 @@ def timeline(roots: Sequence[Node]) -> Iterator[str]:
         yield f"and {len(bars) - _MOST:,} more"
 
 
-def _of_node(node: Node) -> Iterator[_Bar]:
+def _of_node(node: Node, lived: Callable[[float], float]) -> Iterator[_Bar]:
     for turn in node.turns:
         place = f"node {node.id}, turn {turn.number}"
         if turn.number and turn.started is not None and turn.seconds is not None:
-            yield _Bar(turn.started, turn.started + turn.seconds, f"{place}: model")
+            begun = lived(turn.started)
+            yield _Bar(begun, begun + turn.seconds, f"{place}: model")
         for cell in turn.cells:
             if cell.started is not None and cell.ended is not None:
-                yield _Bar(cell.started, cell.ended, f"{place}: cell {cell.number}")
+                yield _Bar(lived(cell.started), lived(cell.ended), f"{place}: cell {cell.number}")
             times = [
-                (c.started, c.ended) for c in cell.sub_calls if c.started is not None and c.ended is not None
+                (lived(c.started), lived(c.ended))
+                for c in cell.sub_calls
+                if c.started is not None and c.ended is not None
             ]
             if times:
                 starts, ends = zip(*times, strict=True)

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from .. import events as ev
 from ..coverage import CoverageBuilder
@@ -62,8 +63,9 @@ class _Tree:
 class Seen:
     """A run up to its last event that was added, and what the events come to."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, folder: Path | None = None) -> None:
         self.run = run
+        self.folder = folder  # of the runs; None: the run is told of elsewhere
         self.seq = 0
         self.going = False  # a process is writing it
         self.dropped = 0  # how often something that was told no longer counted
@@ -115,6 +117,16 @@ class Seen:
     def last(self) -> float:
         """The time of the last event."""
         return self._builder.last
+
+    @property
+    def lasted(self) -> float:
+        """Seconds up to the last event, without those in which nobody went on with the run."""
+        return self._builder.lasted
+
+    @property
+    def gaps(self) -> Sequence[tuple[float, float]]:
+        """From when to when nobody did."""
+        return self._builder.gaps
 
     @property
     def reading(self) -> CoverageBuilder:
@@ -179,7 +191,7 @@ class Followed:
 
     def __init__(self, journal: Journal, run: str) -> None:
         self._journal = journal
-        self._seen = Seen(run)
+        self._seen = Seen(run, journal.folder.absolute())
         self._place = 0  # bytes of the journal that were read
         self._lock = threading.RLock()
 

@@ -72,6 +72,7 @@ def figures_told(seen: Seen) -> Json:
         "reason": ended.reason if ended else "",
         "started": started.time if started else None,
         "last": seen.last,
+        "lasted": seen.lasted,
         "seconds": ended.seconds if ended else None,
         "usage": usage_told(usage),
         "cost": cost,
@@ -93,6 +94,7 @@ def run_told(seen: Seen, texts: Texts) -> Json:
         **figures_told(seen),
         "seq": seen.seq,
         "dropped": seen.dropped,
+        "gaps": seen.gaps,
         "ledger": [_line(line) for line in (ended.ledger if ended else seen.tally.ledger())],
         "nodes": [_node(seen, node) for node in seen.nodes.values()],
         "branches": [_branch(branch, texts) for branch in seen.branches],
@@ -128,7 +130,7 @@ def _to_go_on(seen: Seen) -> str:
     if seen.started is None or seen.going or seen.started.model.startswith(DRIVEN):
         return ""
     answered = seen.ended is not None and seen.ended.status == "answered"
-    return "" if answered else to_go_on(seen.run, None, seen.ended, seen.started)
+    return "" if answered else to_go_on(seen.run, seen.folder, seen.ended, seen.started)
 
 
 def _spent_so_far(seen: Seen) -> tuple[Usage, float | None]:

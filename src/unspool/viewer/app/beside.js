@@ -1,7 +1,7 @@
 // Two runs side by side: what each came to, where they part, their turns.
 
 import { el, fill } from "./el.js";
-import { count, duration, grouped, money, now, tokens, turnName } from "./format.js";
+import { count, duration, grouped, lasted, money, tokens, turnName } from "./format.js";
 import { highlighted } from "./highlight.js";
 import { mark } from "./marks.js";
 import { inPieces } from "./pieces.js";
@@ -44,7 +44,7 @@ function figures(told) {
     el("td", null, of(one)),
     el("td", null, of(two)),
   );
-  const took = (/** @type {Told} */ run) => duration(run.seconds ?? (run.going ? now() : run.last) - run.started);
+  const took = (/** @type {Told} */ run) => duration(lasted(run));
   return el(
     "div",
     { class: "part" },

@@ -78,6 +78,18 @@ export function sandboxStart(turn) {
   return turn.waited >= TOLD_WAIT ? `${duration(turn.waited)} until the sandbox had started` : "";
 }
 
+/**
+ * How long a run has taken, in seconds, without the time in which nobody went on with it.
+ * @param {{ seconds?: number | null, lasted: number, last: number, going: boolean }} run
+ */
+export const lasted = (run) => run.seconds ?? run.lasted + (run.going ? Math.max(0, now() - run.last) : 0);
+
+/**
+ * A moment on the clock of a run, which stands still while nobody goes on with it.
+ * @param {[number, number][]} gaps @param {number} at
+ */
+export const lived = (gaps, at) => gaps.reduce((left, [from, to]) => left - Math.max(0, Math.min(at, to) - from), at);
+
 export const now = () => Date.now() / 1000;
 
 /** @param {number} number */

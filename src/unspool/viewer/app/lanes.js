@@ -1,5 +1,6 @@
-// Which bars stand on which line of the timeline. Pure.
+// Which bars stand on which line of the timeline. Pure. Its times are those of the run's own clock.
 
+import { lived } from "./format.js";
 import { gathered } from "./run.js";
 
 /** @typedef {{ kind: string, from: number, to: number, state: string, name: string, place: import("./route.js").Place }} Bar */
@@ -21,16 +22,17 @@ export function lanes(run, until) {
   for (const call of run.calls.values()) gathered(calls, call.node, call);
   /** @type {Lane[]} */
   const found = [];
+  const clock = (/** @type {number} */ at) => lived(run.told?.gaps ?? [], at);
   const add = (/** @type {Told} */ node, /** @type {number} */ depth) => {
     found.push(
       {
         label: node.parent === null && !node.id.includes("@") ? "root" : node.id,
         depth,
         height: NODE,
-        bars: turnBars(node, node.ended ?? until),
+        bars: turnBars(node, node.ended ?? until, clock),
       },
     );
-    for (const bars of packed((calls.get(node.id) ?? []).map((call) => callBar(call, until)))) {
+    for (const bars of packed((calls.get(node.id) ?? []).map((call) => callBar(call, until, clock)))) {
       found.push({ label: "", depth, height: CALL, bars });
     }
     for (const child of run.below.get(node.id) ?? []) add(child, depth + 1);
@@ -39,18 +41,22 @@ export function lanes(run, until) {
   return found;
 }
 
-/** @param {Told} node @param {number} until @returns {Bar[]} */
-function turnBars(node, until) {
+/** @typedef {(at: number) => number} Clock */
+
+/** @param {Told} node @param {number} until @param {Clock} clock @returns {Bar[]} */
+function turnBars(node, until, clock) {
   const bars = [];
   for (const turn of node.turns) {
     const place = { page: "turn", node: node.id, turn: turn.number };
     if (turn.started !== null && (turn.seconds !== null || !turn.replied)) {
       const cell = turn.cells[0]?.[1] ?? null;
-      const to = turn.replied ? Math.min(cell ?? Infinity, turn.started + (turn.seconds ?? 0)) : until;
+      const from = clock(turn.started);
+      const first = cell === null ? Infinity : clock(cell);
+      const to = turn.replied ? Math.min(first, from + (turn.seconds ?? 0)) : clock(until);
       bars.push(
         {
           kind: "model",
-          from: turn.started,
+          from,
           to,
           state: turn.replied ? "ok" : turn.over ? "no reply" : "going on",
           name: `model, turn ${turn.number} of node ${node.id}`,
@@ -62,8 +68,8 @@ function turnBars(node, until) {
       bars.push(
         {
           kind: "cell",
-          from,
-          to: to ?? until,
+          from: clock(from),
+          to: clock(to ?? until),
           state: outcome ?? (turn.over ? "no reply" : "going on"),
           name: `cell ${number}, turn ${turn.number} of node ${node.id}`,
           place,
@@ -74,12 +80,12 @@ function turnBars(node, until) {
   return bars;
 }
 
-/** @param {Told} call @param {number} until @returns {Bar} */
-function callBar(call, until) {
+/** @param {Told} call @param {number} until @param {Clock} clock @returns {Bar} */
+function callBar(call, until, clock) {
   return {
     kind: "call",
-    from: call.started,
-    to: call.ended ?? until,
+    from: clock(call.started),
+    to: clock(call.ended ?? until),
     state: call.state,
     name: `sub-call ${call.id}: ${call.prompt}`,
     place: { page: "call", call: call.id },

@@ -2,7 +2,7 @@
 
 import { choice, searchField } from "./callspage.js";
 import { el, fill, say } from "./el.js";
-import { count, grouped, moment, money, now, took } from "./format.js";
+import { count, duration, grouped, moment, money, now } from "./format.js";
 import { mark } from "./marks.js";
 import { toBeside, toRun } from "./route.js";
 import { rows } from "./rows.js";
@@ -120,7 +120,7 @@ function runRow(run, chosen, choose) {
   );
   /** @type {HTMLInputElement} */ (check).checked = chosen.includes(run.id);
   const begun = moment(run.started).slice(0, 16);
-  const until = run.state === "running" ? now() : run.ended;
+  const since = run.state === "running" ? Math.max(0, now() - run.ended) : 0;
   const amounts = [
     count(run.turns, "turn"),
     run.sub_calls ? count(run.sub_calls, "sub-call") : "",
@@ -142,7 +142,7 @@ function runRow(run, chosen, choose) {
         el("span", { class: "amounts" }, amounts),
       ),
       el("span", { class: "number cost" }, money(run.cost)),
-      el("span", { class: "number time" }, run.started ? took(run.started, until) : ""),
+      el("span", { class: "number time" }, run.started ? duration(run.seconds + since) : ""),
     ),
   );
 }

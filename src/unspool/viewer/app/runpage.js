@@ -2,7 +2,7 @@
 
 import { callPage, callsPage } from "./callspage.js";
 import { el, fill, say } from "./el.js";
-import { count, duration, money, now, tokens, turnName } from "./format.js";
+import { count, duration, lasted, money, tokens, turnName } from "./format.js";
 import { mapPage } from "./map.js";
 import { mark } from "./marks.js";
 import { nodePage } from "./node.js";
@@ -80,9 +80,8 @@ export function runPage(id) {
   function drawHead() {
     const { told } = run;
     if (!told) return run.error ? fill(head, el("h1", null, id), trouble(run.error)) : undefined;
-    const seconds = told.seconds ?? (told.going ? now() : told.last) - told.started;
     const facts = [
-      duration(seconds),
+      duration(lasted(told)),
       money(told.cost),
       tokens(told.usage),
       count(told.turns, "turn"),

@@ -1,7 +1,7 @@
 // What was paid for, by role and model, and what is left of each limit.
 
 import { el } from "./el.js";
-import { count, duration, grouped, money, now, short, tokens } from "./format.js";
+import { count, duration, grouped, lasted, money, short, tokens } from "./format.js";
 
 /** @typedef {Record<string, any>} Told */
 
@@ -48,13 +48,12 @@ export function spent(told) {
       ),
     );
   const total = (told.usage.read ?? 0) + (told.usage.written ?? 0);
-  const seconds = told.seconds ?? (told.going ? now() : told.last) - told.started;
   const set = told.settings ?? {};
   const limits = [
     limit("dollars", told.cost, set.usd, money),
     limit("tokens", told.usage.read === null ? null : total, set.tokens, short),
     limit("sub-calls", told.sub_calls, set.calls, grouped),
-    limit("seconds", seconds, set.seconds, duration),
+    limit("seconds", lasted(told), set.seconds, duration),
     limit("turns", told.turns, set.max_turns, grouped),
   ].filter(Boolean);
   return el(
