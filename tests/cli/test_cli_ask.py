@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -477,6 +478,21 @@ def test_a_draft_of_the_type_is_printed(make_cli: MakeCli) -> None:
     cli = make_cli(["```python\nresult = 41 + 1\nprint(result)\n```"])
     done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--answer", "int", "--max-turns", "2"))
     assert (done.returncode, done.stdout) == (4, b"42\n"), done.stderr
+
+
+def test_a_program_as_a_model_is_short_where_models_are_listed(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    reply = submits("1")
+    program = f"command:{sys.executable} -c {shlex.quote(f'print({reply!r})')}"
+    done = cli.run(cli.command("ask", "?", cli.file("a.txt", "hello"), "--model", program, "--runs", "kept"))
+    assert done.returncode == 0, done.stderr
+    short = f"command:{Path(sys.executable).name} -c "
+    for told in (done.stderr, cli.run(cli.command("runs", "show", "last", "--runs", "kept")).stdout):
+        (line,) = [each for each in told.decode().splitlines() if "command:" in each]
+        assert short in line
+        assert len(line) < 100
+    shown = cli.run(cli.command("runs", "show", "last", "--runs", "kept", "--json")).stdout.decode()
+    assert json.loads(shown.splitlines()[0])["model"] == program  # by which it is known
 
 
 def test_a_resumed_run_still_wants_its_type(make_cli: MakeCli) -> None:

@@ -22,6 +22,7 @@ from .view import View
 
 Kind = Literal["head", "code", "output", "note", "error", "good"]
 
+_COMMAND = 40  # characters of a program as a model
 _STOPPED = {
     "interrupted": "stopped; variables kept",
     "rolled_back": "stopped; undone",
@@ -45,6 +46,19 @@ def money(cost: float | None) -> str:
     if cost == 0:
         return "$0"
     return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}" if cost >= 0.0001 else "under $0.0001"
+
+
+def model_name(name: str) -> str:
+    """A model's name as lines and lists have it: of a command its program, and how its arguments begin.
+
+    >>> model_name("openai:gpt-5"), model_name("command:/opt/bin/llm --template brief -m some/large-model")
+    ('openai:gpt-5', 'command:llm --template brief -m some...')
+    """
+    kind, colon, command = name.partition(":")
+    if kind != "command":
+        return name
+    program, space, arguments = command.strip().partition(" ")
+    return one_line(f"{kind}{colon}{program.rpartition('/')[2]}{space}{arguments}", _COMMAND)
 
 
 def duration(seconds: float) -> str:
@@ -83,10 +97,11 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
     """What to say of ``event``; nothing for most."""
     match event:
         case ev.RunStarted():
-            other = "" if event.model == event.sub_model else f", sub-calls: {event.sub_model}"
+            same = event.model == event.sub_model
+            other = "" if same else f", sub-calls: {model_name(event.sub_model)}"
             how = event.settings.get("strategy") or "rlm"
             by = "" if how == "rlm" else f", strategy: {how}"
-            yield Line("head", f"model: {event.model}{other}{by}")
+            yield Line("head", f"model: {model_name(event.model)}{other}{by}")
         case ev.StrategyChosen():
             yield Line("note", f"strategy: {event.strategy} ({event.reason})")
         case ev.RunResumed():

@@ -180,7 +180,7 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
 
     from ..trace import total
     from .paint import BOLD, DIM, part
-    from .report import count, duration, money, tokens
+    from .report import count, duration, model_name, money, tokens
     from .tree import status_style
 
     started, ended, root = builder.started, builder.ended, builder.root()
@@ -209,7 +209,9 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
     amounts += [tokens(usage), money(cost)]
     yield (part(", ".join(amounts)),)
     for line in ended.ledger if ended else ():
-        paid = f"{line.role}: {line.model}, {count(line.usage.calls, 'call')}, {tokens(line.usage)}"
+        paid = (
+            f"{line.role}: {model_name(line.model)}, {count(line.usage.calls, 'call')}, {tokens(line.usage)}"
+        )
         yield (part(f"  {paid}, {money(line.cost)}", DIM),)
     limits = [
         f"{name} {started.settings[name]}" for name in _LIMITS if started.settings.get(name) is not None

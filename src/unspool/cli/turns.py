@@ -18,7 +18,7 @@ from ..safe_text import one_line
 from ..types import CellRun, Node, SubCall, Turn
 from ..words import words
 from .paint import BOLD, CYAN, DIM, PLAIN, RED, Row, block, code_block, part
-from .report import count, duration, money, tokens
+from .report import count, duration, model_name, money, tokens
 from .tree import calls_told, sandbox_start, short_tokens, took, tree
 
 _HEAD = 300  # characters of a prompt or a reply
@@ -32,7 +32,7 @@ def turn_rows(node: Node, turn: Turn, *, now: float | None = None, short: bool =
     figures = [
         took(turn.started, turn.ended, now, without=turn.waited + turn.paused),
         sandbox_start(turn),
-        turn.model,
+        model_name(turn.model),
     ]
     if turn.usage.calls:
         figures += [tokens(turn.usage), money(turn.cost)]
@@ -107,7 +107,11 @@ def calls(made: Iterable[SubCall], *, going: bool = False) -> Iterator[Row]:
         place = f"node {call.node}, turn {call.turn}, cell {call.cell}"
         if call.batch is not None:
             place += f", item {call.index} of batch {call.batch}"
-        figures = [call.model, duration(call.seconds) if call.seconds else "", short_tokens(call.usage)]
+        figures = [
+            model_name(call.model),
+            duration(call.seconds) if call.seconds else "",
+            short_tokens(call.usage),
+        ]
         figures += [money(call.cost)] if call.usage.calls else []
         figures += [f"sent {call.retries + 1} times"] if call.retries else []
         figures += ["from the cache"] if call.cached else []

@@ -78,6 +78,14 @@ export function sandboxStart(turn) {
   return turn.waited >= TOLD_WAIT ? `${duration(turn.waited)} until the sandbox had started` : "";
 }
 
+/** A model's name in a list: of a command its program, and how its arguments begin. @param {string} name */
+export function modelName(name) {
+  if (!name.startsWith("command:")) return name;
+  const [program, ...more] = name.slice(8).trim().split(" ");
+  const short = ["command:" + program.slice(program.lastIndexOf("/") + 1), ...more].join(" ");
+  return short.length > 40 ? `${short.slice(0, 37)}…` : short;
+}
+
 /**
  * How long a run has taken, in seconds, without the time in which nobody went on with it.
  * @param {{ seconds?: number | null, lasted: number, last: number, going: boolean }} run

@@ -2,7 +2,7 @@
 
 import { choice, searchField } from "./callspage.js";
 import { el, fill, say } from "./el.js";
-import { count, duration, grouped, moment, money, now } from "./format.js";
+import { count, duration, grouped, modelName, moment, money, now } from "./format.js";
 import { mark } from "./marks.js";
 import { toBeside, toRun } from "./route.js";
 import { rows } from "./rows.js";
@@ -138,7 +138,7 @@ function runRow(run, chosen, choose) {
         { class: "about", title: [run.state, begun, run.model, amounts].join(" · ") },
         mark(run.state),
         el("span", null, begun),
-        el("span", { class: "model" }, run.model),
+        el("span", { class: "model" }, modelName(run.model)),
         el("span", { class: "amounts" }, amounts),
       ),
       el("span", { class: "number cost" }, money(run.cost)),

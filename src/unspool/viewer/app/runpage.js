@@ -2,7 +2,7 @@
 
 import { callPage, callsPage } from "./callspage.js";
 import { el, fill, say } from "./el.js";
-import { count, duration, lasted, money, tokens, turnName } from "./format.js";
+import { count, duration, lasted, modelName, money, tokens, turnName } from "./format.js";
 import { mapPage } from "./map.js";
 import { mark } from "./marks.js";
 import { nodePage } from "./node.js";
@@ -96,7 +96,7 @@ export function runPage(id) {
         { class: "facts" },
         mark(told.status),
         facts.map((fact) => el("span", null, fact)),
-        el("span", { class: "dim" }, told.model),
+        el("span", { class: "dim", title: told.model }, modelName(told.model ?? "")),
         isRedacted ? el("span", { class: "why" }, "redacted: texts stand here as sizes and hashes") : null,
         run.connected ? null : el("span", { class: "why" }, "not connected: what is shown may be old"),
         run.error ? trouble(run.error) : null,

@@ -1,7 +1,7 @@
 // What was paid for, by role and model, and what is left of each limit.
 
 import { el } from "./el.js";
-import { count, duration, grouped, lasted, money, short, tokens } from "./format.js";
+import { count, duration, grouped, lasted, modelName, money, short, tokens } from "./format.js";
 
 /** @typedef {Record<string, any>} Told */
 
@@ -37,7 +37,7 @@ export function spent(told) {
       "tr",
       null,
       el("td", null, line.role),
-      el("td", { class: "model" }, line.model),
+      el("td", { class: "model", title: line.model }, modelName(line.model)),
       el("td", { class: "number" }, grouped(line.usage.calls)),
       el("td", { class: "number" }, tokens(line.usage)),
       el("td", { class: "number" }, money(line.cost)),
