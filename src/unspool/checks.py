@@ -108,7 +108,7 @@ def keywords(homes: Mapping[str, type] = {}) -> Callable[[Callable[_P, _T]], Cal
 
 def fields_alone(made: type[_C]) -> type[_C]:
     """The same for the fields of a dataclass."""
-    made.__init__ = keywords()(made.__init__)  # type: ignore[method-assign, misc]
+    made.__init__ = keywords()(made.__init__)  # type: ignore[method-assign]
     return made
 
 

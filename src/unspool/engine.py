@@ -156,14 +156,7 @@ class Engine:
             sub_model=scope.sub.info.name,
             profile=scope.profile.name,
             context=told,
-            settings={
-                **settings.told(),
-                "answer": wanted.kept,
-                "strategy": strategy,
-                "named": int(isinstance(context, Contexts)),
-                **(plan.told if plan else {}),
-                **({"max_turns": None} if driver else _bounded(scope.profile.most_turns, settings.limits)),
-            },
+            settings={**self._told(scope, task, plan), "strategy": strategy},
             context_hash=await hash_of(context) if settings.store is not None else None,
             sources=tuple(dict.fromkeys(sources)) or paths,
             folder=os.getcwd() if sources or paths else "",
@@ -176,6 +169,20 @@ class Engine:
             if chosen is not None:
                 log.emit(StrategyChosen(**asdict(chosen)))
             await self._go(scope, task, plan)
+
+    def _told(
+        self, scope: Scope, task: Task, plan: Branches | None
+    ) -> Mapping[str, str | int | float | None]:
+        """The settings of this engine, and what a run has beside them."""
+        settings = self._settings
+        most = {"max_turns": None} if scope.driven else _bounded(scope.profile.most_turns, settings.limits)
+        return {
+            **settings.told(),
+            "answer": task.answer.kept,
+            "named": int(isinstance(task.context, Contexts)),
+            **(plan.told if plan else {}),
+            **most,
+        }
 
     async def resume(
         self,

@@ -221,20 +221,7 @@ class NodeLoop:
             self.pace.replied(self.history, reply)
             return reply
         self.scope.check()
-        sampling = self.profile.sampling
-        request = ModelRequest(
-            tuple(self.history),
-            max_tokens=sampling.max_tokens,
-            temperature=sampling.retry_temperature if self.failed else sampling.temperature,
-            stop=sampling.stop,
-            schema=self.profile.schema,
-            stable=self.stable,
-            grows=True,
-            on_delta=self.scope.teller(self.task.node, self.turn),
-        )
-        request = self.scope.settings.over(request, differently=self.failed)
-        request = self.task.branch.over(request) if self.task.branch else request
-        caller = self.scope.root
+        request, caller = self._request(), self.scope.root
         purse = self.pace.purse(self.history, caller.info)
         try:
             with purse:
@@ -265,6 +252,21 @@ class NodeLoop:
             )
         )
         return reply
+
+    def _request(self) -> ModelRequest:
+        sampling, branch = self.profile.sampling, self.task.branch
+        request = ModelRequest(
+            tuple(self.history),
+            max_tokens=sampling.max_tokens,
+            temperature=sampling.retry_temperature if self.failed else sampling.temperature,
+            stop=sampling.stop,
+            schema=self.profile.schema,
+            stable=self.stable,
+            grows=True,
+            on_delta=self.scope.teller(self.task.node, self.turn),
+        )
+        request = self.scope.settings.over(request, differently=self.failed)
+        return branch.over(request) if branch else request
 
     async def _run_cells(self, repl: Repl, cells: Sequence[Cell]) -> list[Shown]:
         shown: list[Shown] = []

@@ -116,7 +116,7 @@ def test_in_an_archive_and_by_a_glob(tmp_path: Path) -> None:
 
 
 def test_scanned_and_locked_pdfs_are_passed_over(tmp_path: Path) -> None:
-    pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed: pip install unspool[docs]")
+    pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed: pip install 'unspool[docs]'")
     locked = b"/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/O(%s)/U(%s)/P -4>>" % (b"o" * 32, b"u" * 32)
     (tmp_path / "scan.pdf").write_bytes(pdf(["", ""]))
     (tmp_path / "locked.pdf").write_bytes(pdf(["Alice"], trailer=locked))

@@ -24,7 +24,7 @@ from unspool.testing import ScriptedModel
 
 from .documents import pdf, refused
 
-pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed: pip install unspool[docs]")
+pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed: pip install 'unspool[docs]'")
 
 PAGES = [
     "An agreement between Ann (the lender) and Bo\nof the first of May",
@@ -212,7 +212,7 @@ def test_pages_that_are_not_there_are_said_to_be_so(tmp_path: Path) -> None:
 
 def test_without_the_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    with pytest.raises(Unreadable, match=r"a PDF needs pypdfium2.*pip install unspool\[docs\]"):
+    with pytest.raises(Unreadable, match=r"a PDF needs pypdfium2.*pip install 'unspool\[docs\]'"):
         str(document("a.pdf", Memory(pdf(PAGES), "a.pdf")))
 
 

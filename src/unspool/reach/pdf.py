@@ -95,7 +95,7 @@ class Pdf:
             import pypdfium2
         except ImportError:
             raise Unreadable(
-                f"{self._name}: a PDF needs pypdfium2, which is not installed: pip install unspool[docs]"
+                f"{self._name}: a PDF needs pypdfium2, which is not installed: pip install 'unspool[docs]'"
             ) from None
         logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # its warnings are of what is not read here
         file = _Source(self._octets)

@@ -72,7 +72,8 @@ class Sheets(Mapping[str, object]):
             import pandas
         except ImportError as error:
             raise Unreadable(
-                f"{self.name}: a sheet needs {error.name}, which is not installed: pip install unspool[xlsx]"
+                f"{self.name}: a sheet needs {error.name}, which is not installed: "
+                "pip install 'unspool[xlsx]'"
             ) from None
         file = io.BufferedReader(Raw(self._octets), 1 << 18)
         try:

@@ -27,7 +27,7 @@ def _pandas(name: str) -> object:
         import pandas
     except ImportError:
         raise Unreadable(
-            f"{name}: a DataFrame needs pandas, which is not installed: pip install unspool[data]"
+            f"{name}: a DataFrame needs pandas, which is not installed: pip install 'unspool[data]'"
         ) from None
     return pandas
 
@@ -73,7 +73,7 @@ class LazyTable:
             from pyarrow import parquet
         except ImportError:
             raise Unreadable(
-                f"{self._name} needs pyarrow, which is not installed: pip install unspool[data]"
+                f"{self._name} needs pyarrow, which is not installed: pip install 'unspool[data]'"
             ) from None
         try:
             return cast(
