@@ -388,3 +388,26 @@ def test_a_file_that_changes_under_the_run_leaves_its_prints_unplaced(log: Path)
     run = RLM(ScriptedModel(reply), profile=bare, runs=False).run("q", log)
     assert run.status == "answered", run.reason
     assert (run.coverage.read, run.coverage.unplaced > 400) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "code", ["print(grep('.'))", "for hit in grep('.'): print(hit)", "print(*map(str, context.values()))"]
+)
+@pytest.mark.parametrize("text", ["hello\n", "port=80\nhost=x\n", "it's\n", "a tab\there\n"])
+def test_a_tiny_file_that_was_printed_was_read(tmp_path: Path, code: str, text: str) -> None:
+    (tmp_path / "tiny.conf").write_text(text)
+    run, _ = play([py(code), py("submit(1)")], tmp_path)
+    assert run.coverage.by_prints == 1.0, run.trace.turns[0].cells[0].output
+
+
+def test_what_was_not_shown_of_tiny_files_was_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.conf").write_text("port=80\nhost=x\n")
+    (tmp_path / "b.conf").write_text("port=80\nhost=y\n")
+    run, _ = play(
+        [py("hits = grep('.')\nprint(hits[1])\nprint(len(hits), 'port=80?')"), py("submit(1)")], tmp_path
+    )
+    (one, two) = run.coverage.parts
+    assert (one.read, two.read) == (((7, 15, 1),), ())
+    run, _ = play([py("print(*[hit for hit in grep('port')], sep='\\n')"), py("submit(1)")], tmp_path)
+    (one, two) = run.coverage.parts
+    assert [part.read for part in (one, two)] == [((0, 8, 1),), ((0, 8, 1),)]

@@ -105,7 +105,25 @@ class FileMarks:
                 late += sum(high - low for low, high in todo if not self._is_code(text[low:high]))
             elif sum(high - low for low, high in todo) <= LONG:
                 self._remember_absent(text[low:high] for low, high in todo)
+        found += self._short(text, found)
         return sorted(found), late
+
+    def _short(self, text: str, found: Sequence[Found]) -> list[Found]:
+        """The short pieces that stand as they were handed out, where nothing else was found."""
+        taken = [(at, at + size) for at, size, *_ in found]
+        return [
+            self._of_piece(piece, at, size)
+            for at, size, piece in self._handed.short.find(text)
+            if not any(low < at + size and at < high for low, high in taken)
+        ]
+
+    def _of_piece(self, piece: Piece, at: int, size: int) -> Found:
+        blocks, first, last = piece
+        assert blocks.number is not None
+        self._blocks[blocks.number] = blocks
+        if self._spaced:
+            first, last = _with_space(blocks, first, last)
+        return at, size, blocks.number, first, last
 
     # By how a piece begins
 
@@ -152,13 +170,9 @@ class FileMarks:
                 best = size, last, piece
         if best is None:
             return None
-        size, last, (blocks, first, _) = best
-        self._handed.used(head, best[2])
-        assert blocks.number is not None
-        self._blocks[blocks.number] = blocks
-        if self._spaced:
-            first, last = _with_space(blocks, first, last)
-        return at, size, blocks.number, first, last
+        size, last, piece = best
+        self._handed.used(head, piece)
+        return self._of_piece((piece[0], piece[1], last), at, size)
 
     # By what is in it
 

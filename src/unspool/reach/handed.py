@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from .octets import Octets
 from .short_lines import LEAST
+from .short_pieces import ShortPieces
 
 if TYPE_CHECKING:
     from .blocks import Blocks
@@ -48,15 +49,17 @@ class Handed:
         )  # by part and number; the last at the end
         self.lost = False
         self.beginnings: dict[str, list[Piece]] = {}  # by their first characters
+        self.short = ShortPieces[Piece]()
         self._order: deque[str] = deque()
         self._news: dict[int, int] = {}
 
-    def piece(self, blocks: Blocks, first: int, last: int, text: str) -> None:
-        """A text was given that begins and ends at these bytes."""
+    def piece(self, blocks: Blocks, first: int, last: int, text: str, number: int = 0) -> None:
+        """A text was given that begins and ends at these bytes; with ``number`` the hit in that line."""
         if blocks.number is None or last <= first:
             return
         self.passed(blocks, first, last)
         if len(text) < LEAST:
+            self.short.add(text, number, (blocks, first, last))
             return
         head = text[:LEAST]
         alike = self.beginnings.setdefault(head, [])

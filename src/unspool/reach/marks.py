@@ -129,7 +129,7 @@ class Marks:
             return self._news()
         if not self._is_known:
             return None
-        if len(text) < SHORT_LINE:
+        if len(text) < SHORT_LINE and self._files is None:
             return self._news()
         shown = [text]
         if any(escape in text for escape, _ in _ESCAPES[:3]):  # the repr of a text, or of a list of them

@@ -30,7 +30,7 @@ class Searched(Sequence[str]):
         """The text between two positions."""
 
     @abstractmethod
-    def _passed(self, start: int, stop: int, text: str = "") -> None:
+    def _passed(self, start: int, stop: int, text: str = "", number: int = 0) -> None:
         """Code has got something that stands between these positions; ``text``: how it begins."""
 
     @abstractmethod
@@ -140,7 +140,7 @@ class Searched(Sequence[str]):
             number = self._number(number, counted, at)
             counted = at
             line, first, after = shown_line(self._take, at, end, LONG_LINE)
-            self._passed(first, after, line)
+            self._passed(first, after, line, number)
             yield number, line
 
     def _number(self, number: int, counted: int, at: int) -> int:

@@ -185,10 +185,11 @@ class LazyText(Searched):
         """The one place where a text of it is made for code that asked for a part by position."""
         return self._blocks.give(self._start + start, self._end_of(stop))
 
-    def _passed(self, start: int, stop: int, text: str = "") -> None:
+    def _passed(self, start: int, stop: int, text: str = "", number: int = 0) -> None:
         blocks = self._blocks
         if blocks.number is not None:
-            HANDED.piece(blocks, blocks.byte(self._start + start), blocks.byte(self._end_of(stop)), text)
+            first, last = blocks.byte(self._start + start), blocks.byte(self._end_of(stop))
+            HANDED.piece(blocks, first, last, text, number)
 
     def _end_of(self, stop: int) -> int:
         """A position as one of the blocks', inside the part."""
