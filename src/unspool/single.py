@@ -26,7 +26,7 @@ from .prompts import get_profile
 from .purse import Purse
 from .request_key import request_key
 from .shared_budget import SharedBudget, SharedPurse
-from .streak import Streak
+from .streak import NotSent, Streak
 from .types import FailedCall, Usage, known_sum
 
 
@@ -87,6 +87,8 @@ class SingleCalls:
                 self._streak.went_well()
         except OverBudget as over:
             return self._failed(purse, FailedCall("budget", f"over budget: {over}"))
+        except NotSent as unsent:
+            return self._failed(purse, FailedCall(unsent.kind, str(unsent)))
         except ModelError as error:
             if error.fatal:
                 self._fatal = error

@@ -25,8 +25,12 @@ _PERMANENT: frozenset[FailureKind] = frozenset({"auth", "unknown_model", "bad_re
 _OWN = re.compile(r"\b[0-9a-f-]{8,}\b|\d+")  # what differs in the same words: numbers, ids of requests
 
 
-class NotSent(ModelError):
-    """A call that was not made, for others have failed alike."""
+class NotSent(Exception):
+    """A call that was not made, for others have failed alike: no failure of the model it would have gone to."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
 
 
 class Streak:
@@ -37,8 +41,6 @@ class Streak:
         self._count = 0
 
     def failed(self, error: ModelError) -> None:
-        if isinstance(error, NotSent):
-            return
         alike = self._last is not None and _words(error) == _words(self._last)
         self._count = self._count + 1 if alike else 1
         self._last = error
@@ -51,7 +53,7 @@ class Streak:
         last = self._last
         if last is not None and last.kind in _PERMANENT and self._count >= IN_A_ROW:
             why = f"not sent, since {IN_A_ROW} calls in a row have failed alike: {last.message}"
-            raise NotSent(last.kind, why, model=last.model)
+            raise NotSent(last.kind, why)
 
     @property
     def notes(self) -> Sequence[str]:

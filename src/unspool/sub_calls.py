@@ -291,11 +291,12 @@ class SubCalls:
             reply, value = None, FailedCall("budget", f"over budget: {over}")
         except JournalError as error:
             reply, value = None, FailedCall("cancelled", str(error))
+        except NotSent as unsent:
+            scope.note(streak.notes)
+            reply, value = None, FailedCall(unsent.kind, str(unsent))
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
-            if isinstance(error, NotSent):
-                scope.note(streak.notes)
             streak.failed(error)
             reply, value = None, FailedCall(error.kind, error.message)
         failed = value if isinstance(value, FailedCall) else None

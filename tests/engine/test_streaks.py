@@ -94,3 +94,15 @@ def test_a_run_that_goes_on_sends_none_of_them(tmp_path: Path) -> None:
     on = ScriptedModel([py("submit(len(r))")])
     done = RLM(on, sub_model=sub, concurrency=4, max_turns=5, runs=tmp_path).resume(first.id, "text")
     assert (done.answer, len(sub.requests)) == (ALL, sent)
+
+
+def test_a_list_of_models_is_told_apart_from_what_was_not_sent() -> None:
+    subs = [failing("bad_request", lambda n: "wrong", lambda _: False) for _ in range(2)]
+    root = ScriptedModel([py(BATCH), py("submit([(f.kind, f.message) for f in r if not f])")])
+    run = RLM(root, sub_model=list(subs), concurrency=4).run("?", "text")
+    assert isinstance(run.answer, list)
+    assert len(run.answer) == ALL
+    assert all(len(sub.requests) < IN_A_ROW + 4 for sub in subs)
+    assert run.answer[-1][1].startswith(
+        "not sent, since 8 calls in a row have failed alike: every model of the list"
+    )

@@ -35,25 +35,24 @@ def deliver(story: Story, *, as_object: bool) -> int:
         raise RuntimeError("the events of a run ended without run.ended")
     terminal = is_terminal(sys.stdout)
     file = ""
-    misfit = _misfit(story, ended)
-    if isinstance(ended.answer, Image):
+    answer, misfit = _checked(story, ended)
+    if isinstance(answer, Image) and not misfit:
         try:
-            file = saved(ended.answer, ended.run)
+            file = saved(answer, ended.run)
         except OSError as error:
-            complain(f"the answer is {ended.answer}, which cannot be written to a file here: {error}")
+            complain(f"the answer is {answer}, which cannot be written to a file here: {error}")
             return FAILED
     if as_object:
         shown = _object(story, ended)
-        if file:
-            shown["answer"] = {"file": file, "image": plain(ended.answer)}
+        shown["answer"] = {"file": file, "image": plain(answer)} if file else None if misfit else answer
         if misfit:
-            shown |= {"answer": None, "draft": ended.answer}
+            shown["draft"] = answer
         text = as_json(shown, indent=2 if terminal else None)
     elif misfit:
         text = ""
-        complain(f"the draft is no answer ({misfit}): {one_line(as_text(ended.answer), _DRAFT)}")
+        complain(f"the draft is no answer ({misfit}): {one_line(as_text(answer), _DRAFT)}")
     else:
-        text = file or as_text(ended.answer)
+        text = file or as_text(answer)
         text = safe(text) if terminal else text
     out = Output(sys.stdout)
     if text:
@@ -66,19 +65,18 @@ def deliver(story: Story, *, as_object: bool) -> int:
     return TERMINATED if story.stopped == signal.SIGTERM else CODES[ended.status]
 
 
-def _misfit(story: Story, ended: RunEnded) -> str:
-    """Why a draft is not of the type that was wanted; "" for one that is, and for an answer."""
+def _checked(story: Story, ended: RunEnded) -> tuple[object, str]:
+    """The answer; a draft in the type that was wanted, or as it is and why it is not of that."""
     from ..answers import AnswerType
 
     if ended.draft is None or story.started is None:
-        return ""
+        return ended.answer, ""
     try:
-        AnswerType.kept_as(story.started.settings.get("answer")).check(ended.answer)
+        return AnswerType.kept_as(story.started.settings.get("answer")).check(ended.answer), ""
     except ConfigError:  # a type of a program's, which no run keeps
-        return ""
+        return ended.answer, ""
     except ValueError as error:
-        return str(error)
-    return ""
+        return ended.answer, str(error)
 
 
 def tell_reading(story: Story) -> None:
