@@ -26,7 +26,7 @@ _OWN = re.compile(r"\b[0-9a-f-]{8,}\b|\d+")  # what differs in the same words: n
 
 
 class NotSent(Exception):
-    """A call that was not made, for others have failed alike: no failure of the model it would have gone to."""
+    """A call that was not made, for others have failed alike: the model has not failed at it."""
 
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
