@@ -8,7 +8,7 @@
     │   ├── UnknownSetting (TypeError)  no setting of that name; says the nearest
     │   ├── NoModelFound             no key, no server, no local model; names the ways out
     │   │   └── NoServer             a server that the environment names gives no model; says why
-    │   └── UnknownModel             no such provider, model or profile; lists the known ones
+    │   └── UnknownModel             no such provider or model; lists the known ones
     ├── ContextError (ValueError)    the context cannot be read or handed over; names it
     ├── SandboxError
     │   ├── SandboxUnavailable       this machine cannot harden; says what to do
@@ -69,7 +69,7 @@ class NoServer(NoModelFound):
 
 
 class UnknownModel(ConfigError):
-    """No such provider, model or profile. The message lists the known ones."""
+    """No such provider or model. The message lists the known ones."""
 
 
 class ContextError(UnspoolError, ValueError):

@@ -21,6 +21,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
+from .checks import meant
 from .errors import ConfigError
 
 _PLAIN: Mapping[str, object] = {
@@ -59,7 +60,8 @@ def read_type(text: str) -> object:
         return _read(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         why = "it is not Python's notation" if isinstance(error, SyntaxError) else str(error)
-        raise ConfigError(f"{text[:80]!r} is no type of an answer: {why}; use {WHAT}") from None
+        why += "" if why.endswith("?") else "."
+        raise ConfigError(f"{text[:80]!r} is no type of an answer: {why} Use {WHAT}") from None
 
 
 def _read(node: ast.expr) -> object:
@@ -84,7 +86,8 @@ def _read(node: ast.expr) -> object:
             return _read_generic(name, inner)
         case ast.Subscript(value=ast.Name(id=name), slice=inner):
             return _read_generic(name, inner)
-    raise ValueError(f"{ast.unparse(node)[:60]!r} is not known here")
+    name = ast.unparse(node)[:60]
+    raise ValueError(f"{name!r} is not known here{meant(name, _PLAIN)}")
 
 
 def _read_generic(name: str, inner: ast.expr) -> object:

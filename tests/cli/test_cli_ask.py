@@ -428,9 +428,9 @@ def test_an_answer_of_a_type(make_cli: MakeCli, kind: str, code: str, printed: s
 @pytest.mark.parametrize(
     ("given", "content", "words"),
     [
-        ("integer", None, ("'integer'", "use int, float")),
-        ("list[", None, ("'list['", "use int, float")),
-        ("__import__('os').system('x')", None, ("use int, float",)),
+        ("integer", None, ("'integer'", "Did you mean 'int'? Use int, float")),
+        ("list[", None, ("'list['", "notation. Use int, float")),
+        ("__import__('os').system('x')", None, ("Use int, float",)),
         ("missing.json", None, ("missing.json", "no such file")),
         ("bad.json", "{", ("bad.json", "no JSON")),
         ("list.json", "[1]", ("list.json", "no JSON schema")),

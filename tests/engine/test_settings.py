@@ -126,6 +126,7 @@ def test_one_model_has_one_price_and_a_list_has_none() -> None:
     [
         ("temperature", "NAME=VALUE"),
         ("heat=1", "temperature, max_tokens"),
+        ("temprature=1", "Did you mean 'temperature'?"),
         ("leaf.seed=1", "root.NAME or"),
         ("seed=x", "'x' is no value of seed"),
         ("price=a/b", "no value of price"),

@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
+from ..checks import meant
 from ..errors import ConfigError
 from .settings import ModelSettings
 
@@ -35,7 +36,7 @@ def parsed(given: Iterable[str]) -> tuple[ModelSettings, ModelSettings]:
         if not equals or setting not in _NAMES or (dot and role not in ROLES):
             raise ConfigError(
                 f"--set {each}: give NAME=VALUE, where NAME is one of {', '.join(_NAMES)}, and root.NAME or "
-                "sub.NAME for one of the models"
+                f"sub.NAME for one of the models{meant(setting, _NAMES) if setting not in _NAMES else ''}"
             )
         for here in (role,) if dot else ROLES:
             found[here][setting] = _read(setting, value.strip(), each)

@@ -9,7 +9,8 @@ prefix cache works; a profile is data and pure functions, nothing in it calls a 
 
 from __future__ import annotations
 
-from ..errors import UnknownModel
+from ..checks import meant
+from ..errors import WrongSetting
 from .profile import First, Profile, Sampling, read_text
 
 __all__ = ["First", "Profile", "Sampling", "get_profile", "read_text"]
@@ -18,7 +19,7 @@ PROFILES = ("frontier", "small", "paper")
 
 
 def get_profile(name: str) -> Profile:
-    """The profile of that name. Raises :class:`UnknownModel` for another name."""
+    """The profile of that name. Raises :class:`WrongSetting` for another name."""
     if name == "frontier":
         from .frontier import FRONTIER
 
@@ -31,4 +32,4 @@ def get_profile(name: str) -> Profile:
         from .paper import PAPER
 
         return PAPER
-    raise UnknownModel(f"no profile {name!r}; the profiles are: {', '.join(PROFILES)}")
+    raise WrongSetting("profile", name, f"there are {', '.join(PROFILES)}{meant(name, PROFILES)}")
