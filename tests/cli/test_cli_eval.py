@@ -118,7 +118,7 @@ def test_suites_are_listed(make_cli: MakeCli) -> None:
         (["code", "--out", "out", "--sizes", "1k"], "code cannot be made of 1k tokens: 8k at least"),
         (["needel", "--out", "out"], "Did you mean 'needle'?"),
         (["needle", "--out", "out", "--strategies", "rml"], "--strategies rml: there are rlm, no_subcalls"),
-        (["needle", "--out", "out", "--model", "opnai:x"], "Did you mean 'openai'?"),
+        (["needle", "--out", "out", "--model", "opnai:x"], "Did you mean 'openai:x'?"),
         (["needle", "--out", "out", "--tasks", "nope"], "there is no task 'nope'"),
         (["needle", "--out", "out", "--seeds", "0"], "seeds"),
         (["needle", "--out", "out", "--seconds", "-1"], "--seconds -1.0: give a time above zero"),

@@ -34,10 +34,12 @@ class Commands(TyperGroup):
             settings.setdefault("terminal_width", max(20, width - 1))
         return super().make_context(*given, **settings)
 
-    def main(self, *given: Any, **settings: Any) -> Any:
+    def main(self, *given: Any, standalone_mode: bool = True, **settings: Any) -> Any:
         """A command line that is wrong is told as every other error is: a line, and no block of usage."""
+        if not standalone_mode:
+            return super().main(*given, standalone_mode=False, **settings)
         try:
-            code = super().main(*given, **{**settings, "standalone_mode": False})
+            code = super().main(*given, standalone_mode=False, **settings)
         except _Wrong as error:
             code = error.exit_code
             if type(error).__name__ == "NoArgsIsHelpError":  # what it says is the help itself
