@@ -9,13 +9,12 @@ begins anew. What is not sent fails as :class:`NotSent`, of the same kind, and s
 ...     streak.failed(ModelError("unknown_model", "there is no m"))
 >>> streak.check()
 Traceback (most recent call last):
-unspool.streak.NotSent: not sent, since 8 calls in a row have failed alike: there is no m
+unspool.streak.NotSent: there is no m (not sent: 8 calls in a row have failed alike)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from .errors import ModelError
 from .types import FailureKind
@@ -52,17 +51,14 @@ class Streak:
         """Raises :class:`NotSent` where nothing more is to be sent."""
         last = self._last
         if last is not None and last.kind in _PERMANENT and self._count >= IN_A_ROW:
-            why = f"not sent, since {IN_A_ROW} calls in a row have failed alike: {last.message}"
-            raise NotSent(last.kind, why)
+            raise NotSent(
+                last.kind, f"{last.message} (not sent: {IN_A_ROW} calls in a row have failed alike)"
+            )
 
-    @property
-    def notes(self) -> Sequence[str]:
-        """For the notes of a run, where calls are not sent any more."""
-        last = self._last
-        if last is None or self._count < IN_A_ROW or last.kind not in _PERMANENT:
-            return []
-        model = last.model or "the model"
-        return [f"sub-calls of {model} were not sent after {IN_A_ROW} that failed alike: {last.message}"]
+    def note(self, model: str) -> str:
+        """For the notes of a run in which calls of this model were not sent."""
+        why = self._last.message if self._last is not None else "not known"
+        return f"sub-calls of {model} were not sent after {IN_A_ROW} that failed alike: {why}"
 
 
 def _words(error: ModelError) -> tuple[FailureKind, str]:

@@ -292,7 +292,7 @@ class SubCalls:
         except JournalError as error:
             reply, value = None, FailedCall("cancelled", str(error))
         except NotSent as unsent:
-            scope.note(streak.notes)
+            scope.note([streak.note(caller.info.name)])
             reply, value = None, FailedCall(unsent.kind, str(unsent))
         except ModelError as error:
             if error.fatal:

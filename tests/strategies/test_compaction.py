@@ -66,7 +66,8 @@ def test_where_all_fail_the_run_has_failed() -> None:
     run = RLM(ScriptedModel(broken, window=4_000), runs=False).run("q", LONG, strategy="compaction")
     assert (run.status, run.answer, run.turns) == ("failed", None, 0)
     assert re.fullmatch(
-        r"the strategy had nothing to answer from, since \d+ of its \d+ sub-calls failed: no such luck",
+        r"the strategy had nothing to answer from, since \d+ of its \d+ sub-calls failed: "
+        r"no such luck \(not sent: 8 calls in a row have failed alike\)",
         run.reason,
     )
 
