@@ -51,9 +51,8 @@ class Streak:
         """Raises :class:`NotSent` where nothing more is to be sent."""
         last = self._last
         if last is not None and last.kind in _PERMANENT and self._count >= IN_A_ROW:
-            raise NotSent(
-                last.kind, f"{last.message} (not sent: {IN_A_ROW} calls in a row have failed alike)"
-            )
+            why = f"(not sent: {IN_A_ROW} calls in a row have failed alike)"
+            raise NotSent(last.kind, f"{last.message} {why}")
 
     def note(self, model: str) -> str:
         """For the notes of a run in which calls of this model were not sent."""

@@ -323,7 +323,7 @@ async def test_a_cancelled_run_leaves_no_error_unseen(caplog: pytest.LogCaptureF
 
 
 async def test_every_run_that_finds_no_model_says_so_and_the_next_may_try_again() -> None:
-    engine = RLM("nope:x")
+    engine = RLM("command:no-such-program")
     for _ in range(2):
         ended = await asyncio.gather(*[engine.arun("q", "c") for _ in range(4)], return_exceptions=True)
-        assert [type(error).__name__ for error in ended] == ["UnknownModel"] * 4
+        assert [type(error).__name__ for error in ended] == ["ConfigError"] * 4

@@ -15,6 +15,7 @@ from unspool.types import FailureKind
 from .helpers import py
 
 ALL = 40
+UNSENT = " (not sent: 8 calls in a row have failed alike)"
 BATCH = f"r = llm_query_batched([f'item {{n}}' for n in range({ALL})])\nprint(sum(map(bool, r)))"
 
 
@@ -44,9 +45,7 @@ def test_so_many_in_a_row_end_a_batch(kind: FailureKind) -> None:
     assert isinstance(run.answer, list)
     assert len(run.answer) == ALL
     assert {got for got, _ in run.answer} == {kind}
-    unsent = [
-        said for _, said in run.answer if said.startswith("not sent, since 8 calls in a row have failed")
-    ]
+    unsent = [said for _, said in run.answer if said.endswith(UNSENT)]
     assert len(unsent) == ALL - len(sub.requests)
     (note,) = run.notes
     assert note.startswith(
@@ -103,6 +102,6 @@ def test_a_list_of_models_is_told_apart_from_what_was_not_sent() -> None:
     assert isinstance(run.answer, list)
     assert len(run.answer) == ALL
     assert all(len(sub.requests) < IN_A_ROW + 4 for sub in subs)
-    assert run.answer[-1][1].startswith(
-        "not sent, since 8 calls in a row have failed alike: every model of the list"
-    )
+    last = run.answer[-1][1]
+    assert last.startswith("every model of the list failed: ")
+    assert last.endswith(UNSENT)

@@ -50,7 +50,7 @@ def check_spec(setting: str, spec: object) -> None:
             check_name(each)
         elif not hasattr(each, "complete") or not hasattr(each, "info"):
             raise WrongSetting(
-                setting, spec, "give a name such as 'openai:gpt-5', a Model, or a list of them"
+                setting, each, "give a name such as 'openai:gpt-5', a Model, or a list of them"
             )
 
 
