@@ -217,18 +217,9 @@ class TraceBuilder:
     def _call(self, event: ev.CallStarted | ev.CallEnded) -> None:
         if isinstance(event, ev.CallStarted):
             self._calls[event.call] = SubCall(
-                event.call,
-                event.node,
-                event.turn,
-                event.cell,
-                event.batch,
-                event.index,
-                event.role,
-                event.model,
-                event.prompt,
-                images=event.images,
-                started=event.time,
-            )
+                event.call, event.node, event.turn, event.cell, event.batch, event.index, event.role,
+                event.model, event.prompt, images=event.images, started=event.time,
+            )  # fmt: skip
             turn = self._nodes[event.node].turns[event.turn]
             turn.calls.setdefault(event.cell, []).append(event.call)
             self._changed(event.node, turn)
