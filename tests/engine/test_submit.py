@@ -195,7 +195,7 @@ def test_wanted_type_names_the_field_that_does_not_fit() -> None:
     )
     assert run.answer == Person(name="Ada", age=36)
     assert "age" in shown(model, 1)
-    assert "integer" in shown(model, 1)
+    assert "expected a whole number" in shown(model, 1)
 
 
 def test_a_near_miss_at_the_end_is_a_draft_not_an_answer() -> None:

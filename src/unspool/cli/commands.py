@@ -34,12 +34,14 @@ class Commands(TyperGroup):
             settings.setdefault("terminal_width", max(20, width - 1))
         return super().make_context(*given, **settings)
 
-    def main(self, *given: Any, standalone_mode: bool = True, **settings: Any) -> Any:
+    def main(self, *given: Any, **settings: Any) -> Any:
         """A command line that is wrong is told as every other error is: a line, and no block of usage."""
-        if not standalone_mode:
-            return super().main(*given, standalone_mode=False, **settings)
+        ends = settings.get("standalone_mode", True)
+        settings["standalone_mode"] = False  # what is wrong is raised, and told here
+        if not ends:
+            return super().main(*given, **settings)
         try:
-            code = super().main(*given, standalone_mode=False, **settings)
+            code = super().main(*given, **settings)
         except _Wrong as error:
             code = error.exit_code
             if type(error).__name__ == "NoArgsIsHelpError":  # what it says is the help itself
