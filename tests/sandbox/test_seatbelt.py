@@ -70,7 +70,7 @@ class Rule:
 
 def _fits(kind: str, value: str, what: str) -> bool:
     match kind:
-        case "literal" | "target" | "sysctl-name":
+        case "literal" | "target" | "sysctl-name" | "socket-domain":
             return what == value
         case "subpath":
             return what == value or what.startswith(value.rstrip("/") + "/")
@@ -114,6 +114,7 @@ ALLOWED = [
     ("file-write-create", f"{FOLDER}/mine"),
     ("file-write-unlink", f"{FOLDER}/mine"),
     ("file-read-metadata", "/Users/me/anything"),
+    ("system-socket", "AF_UNIX"),
     ("signal", "self"),
     ("process-info-pidinfo", "self"),
     ("sysctl-read", "hw.ncpu"),
@@ -150,6 +151,9 @@ REFUSED = [
     ("process-info-pidinfo", "others"),
     ("network-outbound", "/private/var/run/mDNSResponder"),
     ("network-outbound", "*:443"),
+    ("network-outbound", "/Users/me/.docker/run/docker.sock"),
+    ("system-socket", "AF_INET"),
+    ("system-socket", "AF_ROUTE"),
     ("network-inbound", "localhost:1"),
     ("network-bind", "localhost:1"),
     ("mach-lookup", "com.apple.pasteboard.1"),

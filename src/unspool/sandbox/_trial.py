@@ -26,7 +26,7 @@ SECONDS = 30.0
 SHUT = "shut"
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "network": {
-        "connect to a server": "socket.create_connection(('127.0.0.1', port), 5.0)",
+        "connect to a server": "socket.socket().connect(('127.0.0.1', port))",
         "send a packet": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', port))",
         "be a server": "socket.socket().bind(('127.0.0.1', 0))",
         "connect to a local socket": "socket.socket(socket.AF_UNIX).connect(planted + '/s')",

@@ -67,6 +67,7 @@ def profile(*, read: Iterable[str], programs: Iterable[str], folder: str) -> str
         ("process-info*", ["(target self)"]),
         ("sysctl-read", [f"(sysctl-name {quoted(name)})" for name in FACTS]),
         ("sysctl-read", ['(sysctl-name-prefix "hw.")', '(sysctl-name-prefix "machdep.cpu.")']),
+        ("system-socket", ["(socket-domain AF_UNIX)"]),  # pairs, as asyncio's: to bind and connect is refused
         ("file-read* file-map-executable", [*map(_subpath, read)]),
         ("file-read-data", [_literal("/")]),  # the names in it, which the loader needs
         ("file-read*", [*map(_literal, ("/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"))]),
