@@ -80,7 +80,8 @@ def sandbox_exec(arguments: list[str], *, enforced: bool = True) -> None:
     option, profile, program, *flags, script, told = arguments
     assert (option, flags) == ("-p", ["-S", "-s", "-P"]), arguments
     assert profile.startswith("(version 1)\n(deny default)\n"), profile
-    assert f'(literal "{program}")' in profile, (program, profile)
+    told_program = program.replace("\\", "\\\\").replace('"', '\\"')
+    assert f'(literal "{told_program}")' in profile, (program, profile)
     if enforced:
         _confine(profile)
     pretend()
@@ -96,8 +97,9 @@ def _confine(profile: str) -> None:
     import _syscalls
 
     del sys.path[0]
-    (folder,) = re.findall(r'^\(allow file-read\* file-write\* \(subpath "(.*?)"\)\)$', profile, re.MULTILINE)
-    read = re.findall(r'\(subpath "(.*?)"\)', profile)
+    quoted = r'\(subpath "((?:[^"\\]|\\.)*)"\)'
+    *read, folder = [re.sub(r"\\(.)", r"\1", path) for path in re.findall(quoted, profile)]
+    assert profile.splitlines()[-1].startswith("(allow file-read* file-write* (subpath ")
     linux = ("/lib", "/lib64", "/etc/ld.so.cache", "/usr/lib64", "/bin")  # ls can be seen, and not executed
     rules = _landlock.ruleset(
         read=[*read, *linux], write=[folder], devices=["/dev/null", "/dev/urandom"], version=_landlock.abi()

@@ -266,6 +266,16 @@ def test_a_run_in_it(name: str, tmp_path: Path) -> None:
     assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("unspool-trial-*"))
 
 
+@confines
+def test_a_folder_of_an_odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = tmp_path / 'a "b" \\ é (c)'
+    odd.mkdir()
+    monkeypatch.setenv("TMPDIR", str(odd))
+    said = on_a_mac(RUN, stand_in(tmp_path, CONFINES), tmp_path / "runs", "seatbelt")
+    assert said == "answered 1000 submitted\n"
+    assert not list(odd.iterdir())
+
+
 @pytest.mark.parametrize(
     ("does", "said"),
     [
