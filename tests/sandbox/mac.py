@@ -45,6 +45,8 @@ def pretend() -> None:
     for module, pattern in {**_GONE, fcntl: r"F_ADD_SEALS|F_GET_SEALS|F_SEAL_|F_[GS]ETPIPE_SZ|F_OFD"}.items():
         for name in [name for name in dir(module) if re.match(pattern, name)]:
             delattr(module, name)
+    if hasattr(os, "process_cpu_count"):
+        os.process_cpu_count = os.cpu_count
     sys.platform = "darwin"
     sys.modules["_scproxy"] = proxies = types.ModuleType("_scproxy")
     proxies._get_proxies = proxies._get_proxy_settings = dict  # type: ignore[attr-defined]
