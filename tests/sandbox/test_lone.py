@@ -114,10 +114,12 @@ asyncio.run(main())
 """
 
 
-async def test_it_ends_with_a_host_that_is_no_more() -> None:
+async def test_it_ends_with_a_host_that_is_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, stdout=subprocess.PIPE)
     told, _ = await asyncio.wait_for(host.communicate(), 60.0)
     assert await settled(lambda: not _alive(int(told)))
+    assert not os.listdir(tmp_path)
 
 
 def _alive(pid: int) -> bool:

@@ -15,6 +15,7 @@ import functools
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import sys
@@ -62,10 +63,11 @@ def no_fork() -> int:
     raise OSError(errno.ENOTSUP, "REPLs are not forked here")
 
 
-def outlived(life: int) -> NoReturn:
-    """Waits for the end of the host, which writes nothing, and ends."""
+def outlived(life: int, folder: str) -> NoReturn:
+    """Waits for the end of the host, which writes nothing, and ends; there is nobody else to tidy up."""
     try:
         os.read(life, 1)
+        shutil.rmtree(folder, ignore_errors=True)
     finally:
         os._exit(0)
 
@@ -75,7 +77,7 @@ def run(asked: Asked) -> NoReturn:
     control, context, room, life = asked["fds"]
     for fd in asked["fds"]:
         os.set_inheritable(fd, False)
-    _thread.start_new_thread(outlived, (life,))
+    _thread.start_new_thread(outlived, (life, asked["folder"]))
     sys.path += asked["packages"]
     for name in ("HOME", "TMPDIR", "PWD"):
         os.environ[name] = asked["folder"]
