@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,31 @@ def test_what_a_killed_run_waited_for_does_not_go_on(view: View, tmp_path: Path)
         page.keyboard.press("ArrowRight")
     page.locator(".timeline-told", has_text="sub-call 3").wait_for()
     assert "no reply" in page.locator(".timeline-told").inner_text()
+
+
+def test_the_time_that_a_run_lay_still_is_nowhere(view: View, tmp_path: Path) -> None:
+    model = ScriptedModel([stories.py("print(1)"), stories.py("print(2)"), stories.py("submit(1)")])
+    run = RLM(model, runs=tmp_path, max_turns=2).run("?", "a mail")
+    cut(tmp_path, run, "cell.started", 2)
+    file = tmp_path / run.id / "events.jsonl"
+    events = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    earlier = [json.dumps({**event, "time": event["time"] - 5_000}) for event in events]
+    file.write_text("\n".join(earlier) + "\n", "utf-8")
+    RLM(model, runs=tmp_path, max_turns=5).resume(run.id, "a mail")
+    window = view(f"/run/{run.id}")
+    page = window.page
+    page.locator(".facts").wait_for()
+    assert " min" not in page.locator("body").inner_text()
+    window.go(f"/run/{run.id}/timeline")
+    page.locator("canvas[aria-label*='0 sub-calls']").wait_for()
+    page.locator(".timeline").focus()
+    for bar in ("model, turn 1", "cell 1", "model, turn 2", "cell 2", "model, turn 3", "cell 3"):
+        page.keyboard.press("ArrowRight")
+        page.locator(".timeline-told", has_text=bar).wait_for()
+        assert " min" not in page.locator(".timeline-told").inner_text()
+    window.go("/")
+    page.locator(".run .time").wait_for()
+    assert " min" not in page.locator(".run .time").inner_text()
 
 
 def test_refusals_alike_are_told_once(view: View, tmp_path: Path) -> None:
