@@ -108,7 +108,7 @@ class Past:
         started = self.started
         if await hash_of(context) == started.context_hash:
             return context, ()
-        was = as_it_was(context, self.measured)
+        was = as_it_was(context, self.measured, started.sources)
         if was.notes and not was.changes and await hash_of(was.context) == started.context_hash:
             return was.context, was.notes
         raise ContextError(

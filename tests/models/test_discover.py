@@ -60,6 +60,11 @@ def test_a_variable_that_names_nobody_is_said_and_nothing_else_is_taken() -> Non
     with pytest.raises(NoModelFound, match=r"UNSPOOL_MODEL names gpt-5: .* Did you mean 'openai:gpt-5'\?"):
         resolve(environ=environ, servers=NOBODY)
     assert discover(environ=environ, servers=NOBODY).model is None
+    environ = {**KEYS, "UNSPOOL_SUB_MODEL": "gpt-5"}
+    with pytest.raises(
+        UnknownModel, match=r"UNSPOOL_SUB_MODEL names gpt-5: .* Did you mean 'openai:gpt-5'\?"
+    ):
+        resolve_pair("openai:a", environ=environ, servers=NOBODY)
 
 
 def test_an_unknown_local_model_lists_the_known_ones(tmp_path: Path) -> None:

@@ -37,16 +37,17 @@ class Was:
     changes: tuple[str, ...]
 
 
-def as_it_was(context: object, measured: ContextMeasured | None) -> Was:
-    """``measured``: the first that the journal says of the root's context."""
-    back = _Back(measured)
+def as_it_was(context: object, measured: ContextMeasured | None, names: Sequence[str] = ()) -> Was:
+    """``measured``: the first that the journal says of the root's context; ``names``: where it came from."""
+    back = _Back(measured, names[0] if len(names) == 1 else "the text")
     return Was(back.of(context), tuple(back.notes), tuple(back.changes))
 
 
 class _Back:
     """Goes back to the sizes that the journal has."""
 
-    def __init__(self, measured: ContextMeasured | None) -> None:
+    def __init__(self, measured: ContextMeasured | None, name: str) -> None:
+        self._name = name  # of a text that is all of the context
         sizes, names = (measured.sizes, measured.names) if measured else ((), ())
         whole = measured is not None and len(sizes) == measured.parts
         self._alone = sizes[0] if whole and len(sizes) == 1 else None
@@ -63,7 +64,7 @@ class _Back:
         if isinstance(context, Source) and context.kind == "folder":
             return self._folder(context, "")
         if isinstance(context, str) and not self._in_bytes:
-            return self._text("the text", context, self._alone)
+            return self._text(self._name, context, self._alone)
         return self._file(context, self._alone) if isinstance(context, Source) else context
 
     def _value(self, key: object, value: object) -> object:

@@ -91,7 +91,7 @@ def resolve_pair(
         model, sub_model = found.model, sub_model or found.sub_model
     root = make_any(model, where)
     if sub_model is None:
-        sub_model = where.environ.get(SUB_MODEL_VARIABLE, "").strip() or None
+        sub_model = _sub_variable(where)
     if sub_model is None and isinstance(model, str) and not isinstance(root, FallbackModel):
         sub_model = _cheaper(root.info.name, where)
     if sub_model is None or sub_model == model:
@@ -157,6 +157,16 @@ def _given_up(meant: Candidate) -> ConfigError:
         f"{meant.place}: {meant.detail}. Start that server or correct the address; name a model "
         f"({name}:NAME) where it has no list of them; or unset {variable}, and another model is looked for"
     )
+
+
+def _sub_variable(where: Where) -> str | None:
+    """What the environment names for sub-calls."""
+    name = where.environ.get(SUB_MODEL_VARIABLE, "").strip()
+    try:
+        check_spec(SUB_MODEL_VARIABLE, name or None)
+    except UnknownModel as error:
+        raise UnknownModel(f"{SUB_MODEL_VARIABLE} names {name}: {error}") from None
+    return name or None
 
 
 def _of_variable(name: str) -> Candidate:
