@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from unspool.prompts import small_look
 from unspool.prompts.small_formats import formatted
 from unspool.prompts.small_look import groups_for
+from unspool.prompts.small_numbers import numbers
 from unspool.prompts.small_prose import sentences_of
-from unspool.prompts.small_records import records
+from unspool.prompts.small_records import Row, records
 from unspool.prompts.small_tools import find
 
 ACCESS = [
@@ -93,14 +94,63 @@ def test_the_log_of_git_is_a_record_a_commit() -> None:
 
 def test_the_sections_of_a_file_of_settings_are_records() -> None:
     rows, names = records(INI.splitlines())
-    assert names == ["section", "name", "port", "host", "motto"]
+    assert names == ["section", "name", "port", "host", "motto", "comments"]
     assert list(rows) == [
-        "section=, name=all, port=, host=, motto=",
-        "section=web, name=, port=80, host=web.example, motto=",
-        "section=mail, name=, port=25, host=, motto=a = b",
+        "section=, name=all, port=, host=, motto=, comments=made by hand",
+        "section=web, name=, port=80, host=web.example, motto=, comments=",
+        "section=mail, name=, port=25, host=, motto=a = b, comments=switched off",
     ]
+    unit = [
+        "[Unit]",
+        "After = a",
+        "After = b",
+        "[Service]",
+        "Type = simple",
+        "Exec = x",
+        "User = y",
+        "Nice = 1",
+    ]
+    assert records(unit)[0][0].startswith("section=Unit, After=a, b, ")
     toml = ["[[door]]", "width = 2", "", "[[door]]", "width = 3"]
     assert records(toml)[0] == ["section=door, width=2", "section=door, width=3"]
+
+
+def test_long_texts_are_taken_apart_in_a_moment() -> None:
+    """Of texts like these the time was quadratic: seconds, and then minutes."""
+    long = [*COMMITS.splitlines(), *["    a line of a message"] * 150_000]
+    assert len(records(long)[0]) == 2
+    chat = [*(f"10:0{n % 10} {'ab'[n % 2]}nn: hi" for n in range(200)), *["a line that was pasted"] * 150_000]
+    assert len(records(chat)[0]) == 200
+    assert records(["[a]", "b = 1", "[c]", "d" + " " * 1_000_000 + "x"])[1] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,234", 1234),
+        ("1,234,567.5", 1234567.5),
+        ("$1,200", 1200),
+        ("-3", -3),
+        ("12,5", 12),
+        ("4%", 4),
+        ("7s", 7),
+    ],
+)
+def test_a_number_is_read_as_it_is_written(text: str, number: float) -> None:
+    small_look.columns[:] = ["total"]
+    try:
+        assert numbers([Row.of(["total"], [text])], "total") == [number]
+    finally:
+        small_look.columns[:] = []
+
+
+def test_a_field_of_endless_digits_is_looked_at() -> None:
+    rows = records([json.dumps({"id": "9" * n, "shop": "ab"[n % 2]}) for n in range(4_990, 5_050)])[0]
+    small_look.columns[:] = ["id", "shop"]
+    try:
+        small_look.look("Which shop is most frequent?", list(rows))
+    finally:
+        small_look.columns[:] = []
 
 
 def test_a_small_table_is_no_prose(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,6 +199,8 @@ def test_a_chat_has_names_and_texts() -> None:
     rows, names = records(whatsapp)
     assert names == ["time", "name", "text"]
     assert rows[0] == "time=12/05/2031, 10:02, name=Ann Lee, text=hello"
+    told = [*whatsapp * 4, "and more", "12/05/2031, 10:05 - Bo added Cy"]
+    assert list(records(told)[0][-2:]) == ["time=12/05/2031, 10:04, name=Bo, text=you and more", told[-1]]
     assert records(["10:02 <ann> hello"] * 5)[1] == []
     assert records([f"10:0{n} ann: hello" for n in range(5)])[1] == names
 
@@ -159,6 +211,12 @@ def test_what_is_of_no_known_format_stays_as_it_is() -> None:
         "[note] an aside\nand prose\nthat goes on",
         "[]\n[1, 2]",
         "commit to it\nAuthor: me",
+        "[boot]\nERROR: disk full\nERROR: net down\n[end]\nERROR: none",
+        "[todo]\nCall: Ann\nCall: Bo\n[done]\nCall: Cy",
+        "\n".join(f"10:0{n} nginx: start\n10:0{n} kernel[12]: oom" for n in range(5)),
+        COMMITS.replace(
+            "    Add a page", "    Add a page\n\ndiff --git a/b b/b\n+++ b/b\n@@ -1 +1 @@\n-a\n+b"
+        ),
         "# Title\n\nSome words = more words.\nOthers.",
         "\n\n",
     ):

@@ -33,6 +33,10 @@ from unspool.prompts.small_labels import labels_of
             "(These are mine.) The notes are good (happy) or bad. Say which.",
             {"good": "happy", "bad": "bad"},
         ),
+        (
+            "What is each one: is it praise, a complaint or an offer?",
+            {"praise": "praise", "complaint": "a complaint", "offer": "an offer"},
+        ),
         ("Which of these notes are good or bad?", {}),
         ("How many of the notes ask for a dog or a cat?", {}),
         ("Was it the dog or the cat?", {}),

@@ -135,10 +135,39 @@ def test_days_between_two_dates() -> None:
     ):
         days = [form.format(day) for day in range(1, 29)]
         assert between(days, "2031-05-03", "7 May 2031") == days[2:7], form
-        assert between(days, "May 7", "May 3") == (days[2:7] if form.startswith("May") else [])
+        assert between(days, "May 7", "May 3") == days[2:7], form
     assert groups_for("How much rain from 2031-05-03 to 2031-05-07?", days) == [days]
     assert groups_for("How much rain on 2031-05-03?", days)[0] == days[2:3]
     assert kind_of("How many days had rain between 3 May and 7 May 2031?") == "clock"
+
+
+def test_another_day_or_year_is_no_hit() -> None:
+    log = ["May  3 09:00 a", "May 30 09:00 b", "May 31 09:00 c"]
+    assert find("May 3rd", among=log) == log[:1]
+    access = ["[03/May/2030:09:00:00] a", "[03/May/2031:09:00:00] b"]
+    assert find("2031-05-03", among=access) == access[1:]
+    assert groups_for("What came on 3 May 2031?", access) == [access[1:]]
+    git = ["Date: Sun May 3 09:00:00 2030 a", "Date: Mon May 3 09:00:00 2031 b"]
+    assert find("3 May 2031", among=git) == git[1:]
+
+
+def test_dates_with_times_and_bounds_without_a_year() -> None:
+    log = [f"2031-05-0{day} {hour:02}:15:00 gate" for day in (2, 3, 4) for hour in (8, 9, 10, 11)]
+    assert between(log, "2031-05-03 09:00", "2031-05-03 10:59") == log[5:7]
+    assert between(log, "2031-05-03 10:59", "2031-05-02 11:00") == log[3:7]
+    for bounds in (("May 3", "May 4"), ("3 May", "4 May"), ("4 May", "3 May"), ("03.05.2031", "04.05.2031")):
+        assert between(log, *bounds) == log[4:], bounds
+
+
+@pytest.mark.parametrize("text", ["on 2031-00-05", "2031-13-40", "May 0", "00 May 2031"])
+def test_what_looks_like_a_date_and_is_none(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert find(text, among=["a", "b"]) == []
+    groups_for(f"What happened {text}?", ["a", "b"])
+
+
+def test_blank_texts_find_what_has_them() -> None:
+    assert find("   ", among=["a", "b   c"]) == ["b   c"]
+    assert find("   ", among=["a", "b"]) == []
 
 
 def test_what_is_no_date_is_left_to_be_words() -> None:
@@ -149,7 +178,7 @@ def test_what_is_no_date_is_left_to_be_words() -> None:
 
 @given(st.text() | st.from_regex(r"[0-3]?[0-9] (May|June) [12][0-9]{3}"))
 def test_any_text_is_looked_through_for_dates(text: str) -> None:
-    assert all(said in text and forms for said, forms in dates_in(text).items())
+    assert all(said in text and date.forms for said, date in dates_in(text).items())
 
 
 def test_what_mentions_a_word_has_it_in_any_form() -> None:

@@ -36,10 +36,7 @@ IMPORTS = (
     "import re, json, math, statistics, collections, itertools",
     "from collections import Counter, defaultdict",
     "from datetime import date, datetime, timedelta",
-    *map(
-        _source,
-        ("formats", "records", "tables", "dates", "words", "code", "prose", "look", "tools", "numbers"),
-    ),
+    *map(_source, HELPERS),
     # small_tools sets an empty ``lines`` of its own: this comes after it
     "lines, columns = records([] if in_files(context) or has_tables(context) else "
     "context.lines() if hasattr(type(context), 'lines') else lines_of(context))",

@@ -18,8 +18,9 @@ _BRACKET = re.compile(r" ?\(([^()]{1,200})\)")
 _MARK = "\x01"  # stands for a bracket while sentences and lists are told apart
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _ONE = rf"(?:(?:an?|the) )?[a-z][\w-]*(?: [a-z][\w-]*)?{_MARK}?"
+_BEFORE = r"\b(?:is|are|for|of|as|either|whether)(?: (?:it|this|that|each|they))?"
 _LIST = re.compile(
-    rf"(?:(?:\b(?:is|are|for|of|as|either|whether)|:) |^)({_ONE}(?:, {_ONE})*),? or ({_ONE})(?=[.,:;?]|$)",
+    rf"(?:(?:{_BEFORE}|:) |^)({_ONE}(?:, {_ONE})*),? or ({_ONE})(?=[.,:;?]|$)",
     re.IGNORECASE,
 )
 _SHARES = re.compile(r"\b(?:each|every|it is|it asks|is it|most often|sort|label)\b", re.IGNORECASE)

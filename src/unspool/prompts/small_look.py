@@ -54,10 +54,11 @@ MANY_ASKED = re.compile(
     r"|\bwhich (?:lines|items|messages|texts|ones)\b",
     re.IGNORECASE,
 )
-NUMBER = re.compile(r"[-+]?[$€£]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][-+]?\d+)?%?")
+NUMBER = re.compile(r"[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?%?")
 NUMBERS = "numbers in: "  # before the fields that hold such
 MOST_TOLD = 4  # fields whose values are shown
 MOST_OF_TEXT = 3  # fields of records that are prose for the most part
+LONGEST_COUNT = 18  # digits
 SOME_ROWS = 2_000  # by which it is told
 columns: list[str] = []  # the names of fields, set in the REPL
 asked_now = ""  # the question of the node, set by ``look``
@@ -210,7 +211,7 @@ def _numeric(data: Sequence[str]) -> list[int]:
     for place in range(len(columns)):
         texts = [text for fields in among if len(fields) > place and (text := fields[place].strip())]
         fit = sum(NUMBER.fullmatch(text) is not None for text in texts)
-        counts = all(map(str.isdecimal, texts)) and all(
+        counts = all(text.isdecimal() and len(text) <= LONGEST_COUNT for text in texts) and all(
             int(one) < int(next_one) for one, next_one in itertools.pairwise(texts)
         )
         codes = any(len(text) > 1 and text.isdecimal() and text[0] == "0" for text in texts)

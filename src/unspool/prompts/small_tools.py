@@ -26,7 +26,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .small_dates import dates_in, day_of
+from .small_dates import Date, Day, dates_in, day_of, day_said
 from .small_look import MOST_LINES, asked_now, columns, print_forms
 from .small_records import Row, field_list
 from .small_words import stem_of
@@ -87,15 +87,24 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
 
 
 def _of_dates(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
-    """The lines that have the dates of these texts in other forms, and all the rest of them."""
-    seek: list[list[str]] = []
+    """The lines that have the dates of these texts in other forms, and all the rest of them; none where these
+    texts have no date."""
+    dates: list[Date] = []
+    others: list[str] = []
     for text in map(str, texts):
         rest = text
-        for date, forms in dates_in(text).items():
-            rest = rest.replace(date, "\n", 1)
-            seek.append(forms)
-        seek += [[part.strip().casefold()] for part in rest.split("\n") if part.strip()]
-    return [line for line in pool if all(any(form in line.casefold() for form in forms) for forms in seek)]
+        for said, date in dates_in(text).items():
+            rest = rest.replace(said, "\n", 1)
+            dates.append(date)
+        others += [part.strip().casefold() for part in rest.split("\n") if part.strip()]
+    if not dates:
+        return []
+    low = ((line, line.casefold()) for line in pool)
+    return [
+        line
+        for line, small in low
+        if all(other in small for other in others) and all(date.fits(small) for date in dates)
+    ]
 
 
 def _each(hits: Iterable[str] | str) -> list[str]:
@@ -242,21 +251,30 @@ def addresses(hits: Iterable[str] | str) -> list[str]:
 
 
 def between(hits: Iterable[str], start: str, end: str, *texts: str) -> list[str]:
-    """The lines with a time of day, or a date, between the two, both included, in either order; and with
-    these texts."""
-    if (one := day_of(start)) and (other := day_of(end)):
-        return find(*texts, among=_on_days(hits, *sorted((one, other))))
-    first, last = sorted([*times([start]), "00:00:00"][:1] + [*times([end]), "23:59:59"][:1])
-    fit = [line for line in hits if (clock := times(line)) and first <= clock[0] <= last]
+    """The lines with a time of day, a date, or both, between the two, both included, in either order; and
+    with these texts."""
+    one, other = day_said(start), day_said(end)
+    clocks = [*times([start]), *times([end])]
+    if one and other:
+        days = [(one, clocks[0]), (other, clocks[1])] if len(clocks) > 1 else [(one, ""), (other, "")]
+        first, last = sorted(days)
+        fit = [line for line in hits if _is_within(line, first, last if last[1] else (last[0], _LATEST))]
+        return find(*texts, among=fit)
+    begun, ended = sorted([*times([start]), "00:00:00"][:1] + [*times([end]), "23:59:59"][:1])
+    fit = [line for line in hits if (clock := times(line)) and begun <= clock[0] <= ended]
     return find(*texts, among=fit)
 
 
-def _on_days(hits: Iterable[str], first: tuple[int, int, int], last: tuple[int, int, int]) -> list[str]:
-    """The lines of these days; of lines whose dates have no year, by month and day."""
-    days = ((line, day) for line in hits if (day := day_of(line)))
-    return [
-        line for line, day in days if (first <= day <= last if day[0] else first[1:] <= day[1:] <= last[1:])
-    ]
+_LATEST = "~"  # behind all times of day
+
+
+def _is_within(line: str, first: tuple[Day, str], last: tuple[Day, str]) -> bool:
+    """Whether the first date and time of a line are within; without a year, by month and day."""
+    day = day_of(line)
+    if not day:
+        return False
+    skip = not (day[0] and first[0][0] and last[0][0])
+    return (first[0][skip:], first[1]) <= (day[skip:], (*times(line), "")[0]) <= (last[0][skip:], last[1])
 
 
 def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:

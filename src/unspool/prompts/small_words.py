@@ -90,10 +90,9 @@ def sought(question: str) -> dict[str, Sought]:
     """The words of the question."""
     found: dict[str, Sought] = {}
     text = without_bounds(without_examples(question))
-    for date, forms in dates_in(text).items():
-        text = text.replace(date, " ", 1)
-        any_of = "|".join((r"(?<!\d)" if form[0].isdigit() else "") + re.escape(form) for form in forms)
-        found[date] = Sought(tuple(forms), False, re.compile(rf"(?i:{any_of})(?!\d)"), None)
+    for said, date in dates_in(text).items():
+        text = text.replace(said, " ", 1)
+        found[said] = Sought(date.forms, False, re.compile(date.pattern.pattern, re.IGNORECASE), None)
     for said in re.findall(r"[^\W_](?:[\w.:/@$\[\]'’-]*[^\W_])?", text):
         word = re.sub(r"['’]s$", "", said)
         low = word.casefold()
