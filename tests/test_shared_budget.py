@@ -63,6 +63,22 @@ def test_a_call_that_tells_no_usage_is_marked_as_such(tmp_path: Path) -> None:
     assert told(path)["spent"]["tokens"] == spent["tokens"] + 110
 
 
+def test_a_call_of_a_known_price_that_tells_no_usage_spends_the_most_and_the_next_goes_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "b.json"
+    silent = ScriptedModel(
+        lambda _: "yes", usage=Usage(1, calls_unmeasured=1), cost=Price(read=1e-6, written=1e-6)
+    )
+    for _ in range(2):
+        assert kinds(ask_all(SingleCalls(silent, budget=SharedBudget(path, Budget(usd=1))), "a")) == ["ok"]
+    spent = told(path)["spent"]
+    assert spent["unmeasured"] == 2
+    assert spent["usd"] == pytest.approx(spent["tokens"] / 1e6)
+    full = SharedBudget(path, Budget(usd=spent["usd"]))
+    assert kinds(ask_all(SingleCalls(silent, budget=full), "b")) == ["budget"]
+
+
 def test_the_file_is_one_line_however_often_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     calls = SingleCalls(ScriptedModel(lambda _: "yes"), budget=SharedBudget(path, Budget(calls=9)))

@@ -1,7 +1,7 @@
 """A run that has begun, to its last event, whatever happens on the way.
 
 Contract: :func:`to_the_end` emits ``run.ended`` exactly once, with what the run was paid with and what
-there is to say of it; only cancellation passes through, after that.
+there is to say of it; only cancellation, and what a model raises by mistake, pass through, after that.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from .agreement import Branches
 from .branches import run_branches
+from .errors import mishap
 from .events import RunEnded
 from .scope import Outcome, Scope, Task
 from .types import Usage
@@ -21,7 +22,12 @@ async def to_the_end(scope: Scope, task: Task, plan: Branches | None = None) -> 
     try:
         outcome = await (run_branches(scope, task, plan) if plan else scope.spawn(scope, task))
     except asyncio.CancelledError:
-        _end(scope, task, scope.left or Outcome("cancelled", "cancelled"))
+        _end(scope, task, scope.left or Outcome("cancelled", scope.stopped))
+        raise
+    except Exception as error:
+        if (mistake := mishap(error)) is not None:
+            left = scope.left
+            _end(scope, task, left if left and left.status == "failed" else Outcome("failed", mistake))
         raise
     _end(scope, task, outcome)
 

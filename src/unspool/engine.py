@@ -114,7 +114,7 @@ class Engine:
     def __init__(self, settings: Settings, models: EngineModels) -> None:
         self._settings = settings
         self._models = models
-        self._going: dict[str, asyncio.Task[object]] = {}
+        self._going: dict[str, tuple[asyncio.Task[object], Scope]] = {}
         self._retiring: set[asyncio.Task[None]] = set()
 
     def within(self, budget: Budget, instructions: str) -> Engine:
@@ -234,9 +234,11 @@ class Engine:
         """What is wrong with the models is raised."""
         await self._models.ready(priced=self._settings.budget.usd is not None)
 
-    def cancel(self, run: str) -> None:
+    def cancel(self, run: str, reason: str) -> None:
         """Stops a run, if it is going. Call it on the runtime's loop."""
-        if (task := self._going.get(run)) is not None:
+        if (going := self._going.get(run)) is not None:
+            task, scope = going
+            scope.stopped = reason
             task.cancel()
 
     async def close(self) -> None:
@@ -247,7 +249,7 @@ class Engine:
     async def _go(self, scope: Scope, task: Task, plan: Branches | None) -> None:
         run, here = scope.log.run, asyncio.current_task()
         assert here is not None
-        self._going[run] = here
+        self._going[run] = here, scope
         try:
             await to_the_end(scope, task, plan)
         finally:

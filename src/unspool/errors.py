@@ -27,9 +27,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from .safe_text import one_line
 from .types import FailureKind, Usage
 
 RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connection", "server"})
+MISTAKE_OF = "raised by the model "  # begins the note on an exception that a model raises by mistake
 UNSURE: frozenset[FailureKind] = frozenset({"timeout", "connection"})
 
 
@@ -161,3 +163,22 @@ class HostCallError(UnspoolError):
         self.type = type
         self.message = message
         self.failure: FailureKind | None = failure
+
+
+def mishap(error: BaseException) -> str | None:
+    """Why a run ends where somebody's code raises what it should not; None for errors of this package.
+
+    >>> error = KeyError("choices")
+    >>> error.add_note(f"{MISTAKE_OF}my:model")
+    >>> mishap(error), mishap(ZeroDivisionError()), mishap(JournalError("full"))
+    ("the model my:model failed: KeyError: 'choices'", 'ZeroDivisionError', None)
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, UnspoolError):
+        return None
+    told = one_line(f"{type(error).__name__}: {error}").removesuffix(": ").removesuffix(":")
+    for note in getattr(error, "__notes__", ()):
+        if note.startswith(MISTAKE_OF):
+            return f"the model {note.removeprefix(MISTAKE_OF)} failed: {told}"
+    return told

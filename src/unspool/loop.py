@@ -10,15 +10,15 @@
     until an answer is accepted or a limit is reached
 
 Contract: :func:`run_node` always returns an :class:`Outcome` and emits ``node.started`` and
-``node.ended``; only cancellation passes through it. The history is append-only. A node that stops without
-an answer hands over its best draft: the last refused submission, else a variable named like a result.
+``node.ended``; only cancellation, and what a model raises by mistake, pass through it. The history is
+append-only. A node that stops without an answer hands over its best draft: the last refused submission,
+else a variable named like a result.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from . import events as ev
 from ._runtime import alone, both
@@ -26,7 +26,7 @@ from .budget import OverBudget
 from .cells import Cell, Found
 from .contexts.sources import sources_in
 from .drafts import hand_over_draft
-from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError
+from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError, mishap
 from .journal import without_secrets
 from .models.protocol import Message, ModelReply, ModelRequest
 from .pace import Pace
@@ -68,15 +68,16 @@ async def run_node(scope: Scope, task: Task, make: Callable[..., NodeLoop] | Non
     try:
         outcome = await node.run()
     except asyncio.CancelledError:
-        why = "the others have decided" if task.branch and task.branch.decided else "cancelled"
-        scope.log.emit(ev.NodeEnded(node=task.node, status="cancelled", reason=why, ledger=task.meter.ledger))
+        why = "the others have decided" if task.branch and task.branch.decided else scope.stopped
+        scope.node_ended(task, Outcome("cancelled", why))
         raise
-    ended = ev.NodeEnded(
-        node=task.node, status=outcome.status, reason=outcome.reason, ledger=task.meter.ledger
-    )
-    if outcome.draft is not None:
-        ended = replace(ended, draft=outcome.draft, value=outcome.answer)
-    scope.log.emit(ended)
+    except Exception as error:
+        if (mistake := mishap(error)) is not None:
+            scope.node_ended(task, failed := Outcome("failed", mistake, turns=node.asked))
+            if task.parent is None:
+                scope.leave(failed)
+        raise
+    scope.node_ended(task, outcome)
     return outcome
 
 
@@ -146,7 +147,7 @@ class NodeLoop:
             reason = str(error)
         except asyncio.CancelledError:
             if self.task.parent is None and not (self.task.branch and self.task.branch.decided):
-                self.scope.leave(await self._stopped("cancelled", "cancelled"))
+                self.scope.leave(await self._stopped("cancelled", self.scope.stopped))
             raise
         if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
             return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.asked)

@@ -320,9 +320,10 @@ class RLM:
         where a limit in dollars cannot be kept."""
         runtime().wait(self._engine.check())
 
-    def cancel(self, run: str) -> None:
-        """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``."""
-        runtime().loop.call_soon_threadsafe(self._engine.cancel, run)
+    def cancel(self, run: str, reason: str = "cancelled") -> None:
+        """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``, which has the
+        ``reason``."""
+        runtime().loop.call_soon_threadsafe(self._engine.cancel, run, reason)
 
     def close(self) -> None:
         """Frees the models' connections and processes, and waits for the end of what its runs have

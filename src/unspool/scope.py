@@ -17,7 +17,7 @@ from .budget import Budget, Meter
 from .cache import ReplyCache
 from .errors import JournalError, ModelError
 from .event_log import EventLog
-from .events import ModelDelta
+from .events import ModelDelta, NodeEnded
 from .models.calls import Caller
 from .models.protocol import Delta, ModelRequest, OnDelta
 from .models.settings import ModelSettings
@@ -134,7 +134,8 @@ class Scope:
     live: bool = False  # somebody looks on: replies are told of while they are written
     driven: bool = False  # the root's code comes from outside: its turns have no limit
     fatal: ModelError | JournalError | None = None
-    left: Outcome | None = None  # what a run that was cancelled leaves
+    left: Outcome | None = None  # what a run leaves that was cancelled, or failed by a mistake
+    stopped: str = "cancelled"  # why it is, where it is
     notes: list[str] = field(default_factory=list)
     calls: Iterator[int] = field(init=False)
     batches: Iterator[int] = field(init=False)
@@ -174,6 +175,15 @@ class Scope:
         """What a run that is cancelled leaves: of several branches', the first with a draft."""
         if self.left is None or (self.left.draft is None and outcome.draft is not None):
             self.left = outcome
+
+    def node_ended(self, task: Task, outcome: Outcome) -> None:
+        """Tells the end of a node."""
+        ended = NodeEnded(
+            node=task.node, status=outcome.status, reason=outcome.reason, ledger=task.meter.ledger
+        )
+        if outcome.draft is not None:
+            ended = replace(ended, draft=outcome.draft, value=outcome.answer)
+        self.log.emit(ended)
 
     def note(self, notes: Sequence[str]) -> None:
         """For the run's notes, each once."""

@@ -219,8 +219,10 @@ class SharedPurse:
         tokens, measured = worst.tokens, False
         if usage.input_tokens is not None and usage.output_tokens is not None:
             tokens, measured = usage.input_tokens + usage.output_tokens, True
-        took = Amount(1, tokens, worst.usd if cost is None else cost)
-        self._settle(took, priced=cost is not None, measured=measured)
+        if cost is None:  # its tokens are not known, or its price: of one that is, the worst case is spent
+            self._settle(Amount(1, tokens, worst.usd), priced=self._priced, measured=False)
+        else:
+            self._settle(Amount(1, tokens, cost), measured=measured)
 
     def refused(self) -> None:
         self._settle(NOTHING)

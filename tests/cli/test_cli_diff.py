@@ -78,6 +78,15 @@ def test_a_sub_call_is_told_where_the_code_is_the_same(
     assert out.endswith("\nanswer of A\n  yes\n\nanswer of B\n  no\n")
 
 
+def test_the_reason_of_a_run_without_an_answer_is_no_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one, two = run(tmp_path, [LOOK]), run(tmp_path, [LOOK, stories.py("submit(0)")])
+    out = diff(capsys, tmp_path, one, two)[1]
+    assert "\nA has no answer\n  failed: the model scripted:model failed: ScriptedModel has no reply" in out
+    assert out.endswith("\n\nanswer of B\n  0\n")
+
+
 @pytest.mark.parametrize("columns", [40, 80])
 def test_rows_fit_a_terminal(make_cli: MakeCli, tmp_path: Path, columns: int) -> None:
     one, two = stories.with_children(tmp_path / "kept"), stories.hostile(tmp_path / "kept")

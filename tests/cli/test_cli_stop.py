@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import time
@@ -93,6 +94,8 @@ async def test_a_signal_ends_a_run_that_waits_for_its_model(
     assert "Exception ignored" not in err
     assert [pid for pid in family if running(pid)] == []
     await cli.server.until(lambda: cli.server.cancelled == 1, seconds=SECONDS)
+    shown = cli.run(cli.command("runs", "show", "last")).stdout.decode()
+    assert re.search(f"cancelled: stopped by .*{words}", shown)  # it is kept, too
 
 
 async def test_ctrl_c_in_the_middle_of_a_big_batch(make_cli: MakeCli) -> None:

@@ -198,8 +198,9 @@ def _answers(both: Sequence[_Run]) -> Iterator[Row]:
     for letter, run in zip("AB", both, strict=True):
         told = run.figures
         yield ()
-        yield (part(f"{'answer' if told.draft is None else 'draft'} of {letter}", BOLD),)
         if told.answer:
+            yield (part(f"{'answer' if told.draft is None else 'draft'} of {letter}", BOLD),)
             yield from block(told.answer)
         else:
-            yield (part(f"  {told.reason or 'none'}", DIM),)
+            yield (part(f"{letter} has no answer", BOLD),)
+            yield (part(f"  {told.status}: {told.reason}" if told.status else "  not ended", DIM),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..events import BranchesDecided, Event, RunEnded, RunResumed, RunStarted, StrategyChosen
@@ -83,7 +83,7 @@ async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) ->
         if story.stopped is None and task is not None:
             story.stopped = by
             if story.started is not None:
-                engine.cancel(story.started.run)  # its last events are still to come
+                engine.cancel(story.started.run, _STOPPED_BY[by])  # its last events are still to come
             else:
                 task.cancel()
 
@@ -91,8 +91,6 @@ async def follow(engine: RLM, events: AsyncIterator[Event], display: Display) ->
         loop.add_signal_handler(each, stop, each)
     try:
         async for event in events:
-            if isinstance(event, RunEnded) and story.stopped is not None:
-                event = replace(event, reason=_STOPPED_BY[story.stopped])
             view = fold(view, event)
             display.add(event)
             story.add(event)

@@ -29,7 +29,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Protocol
 
-from ..errors import ModelError
+from ..errors import MISTAKE_OF, ModelError
 from ..types import FailureKind, Usage, known_sum
 from .gate import Gate
 from .protocol import Delta, Model, ModelInfo, ModelReply, ModelRequest, OnDelta, refuse_too_long
@@ -136,9 +136,14 @@ class Caller:
         try:
             async with asyncio.timeout(seconds):
                 reply = await self.model.complete(request)
+        except ModelError:
+            raise
         except TimeoutError:
             name = self.model.info.name
             raise ModelError("timeout", f"{name} gave no reply within {seconds:g} s", model=name) from None
+        except Exception as error:  # a mistake in the model: it comes out of the run, and says whose it is
+            error.add_note(f"{MISTAKE_OF}{self.model.info.name}")
+            raise
         self.gate.went_well()
         return reply
 
