@@ -27,11 +27,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .safe_text import one_line
 from .types import FailureKind, Usage
 
 RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connection", "server"})
 MISTAKE_OF = "raised by the model "  # begins the note on an exception that a model raises by mistake
+MOST_TOLD = 300  # characters of an exception that is not ours
 UNSURE: frozenset[FailureKind] = frozenset({"timeout", "connection"})
 
 
@@ -177,7 +177,7 @@ def mishap(error: BaseException) -> str | None:
         error = error.exceptions[0]
     if isinstance(error, UnspoolError):
         return None
-    told = one_line(f"{type(error).__name__}: {error}").removesuffix(": ").removesuffix(":")
+    told = " ".join(f"{type(error).__name__}: {error}".split())[:MOST_TOLD].removesuffix(":")
     for note in getattr(error, "__notes__", ()):
         if note.startswith(MISTAKE_OF):
             return f"the model {note.removeprefix(MISTAKE_OF)} failed: {told}"
