@@ -47,7 +47,7 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             turns=outcome.turns,
             sub_calls=scope.sub_calls,
             seconds=task.meter.seconds,
-            notes=(*scope.notes, *_notes(scope, task)),
+            notes=(*scope.notes, *dict.fromkeys(scope.unsent.values()), *_notes(scope, task)),
             reused=total.reused,
             reused_cost=total.reused_cost,
             limit=outcome.limit,

@@ -33,6 +33,7 @@ RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connect
 MISTAKE_OF = "raised by the model "  # begins the note on an exception that a model raises by mistake
 MOST_TOLD = 300  # characters of an exception that is not ours
 UNSURE: frozenset[FailureKind] = frozenset({"timeout", "connection"})
+PERMANENT: frozenset[FailureKind] = frozenset({"auth", "unknown_model"})
 
 
 class UnspoolError(Exception):
@@ -114,8 +115,8 @@ class ModelError(UnspoolError):
 
     ``retryable`` says whether sending the same request again may help; ``retry_after`` is what
     the server asked for, in seconds. ``unsure`` says whether the server may have done the work, and
-    charged for it, all the same. ``usage`` and ``cost`` are set where the failure was paid for, as an
-    empty reply is.
+    charged for it, all the same. ``permanent`` says whether no other request would fare better.
+    ``usage`` and ``cost`` are set where the failure was paid for, as an empty reply is.
     """
 
     def __init__(
@@ -127,6 +128,7 @@ class ModelError(UnspoolError):
         retry_after: float | None = None,
         retryable: bool | None = None,
         unsure: bool | None = None,
+        permanent: bool | None = None,
         usage: Usage | None = None,
         cost: float | None = None,
     ) -> None:
@@ -139,6 +141,7 @@ class ModelError(UnspoolError):
         self.retry_after = retry_after
         self.retryable = kind in RETRYABLE if retryable is None else retryable
         self.unsure = kind in UNSURE if unsure is None else unsure
+        self.permanent = kind in PERMANENT if permanent is None else permanent
 
     @property
     def fatal(self) -> bool:

@@ -206,6 +206,8 @@ class CallStarted(Event):
 class CallEnded(Event):
     """A sub-call's reply, or its typed failure (``error``).
 
+    ``unsent``: it was not made, since others of its model had failed alike.
+
     ``usage`` and ``cost``: what it was paid with; for a reply from the cache (``cached``), what that
     had been paid with before, and nothing is paid now.
     """
@@ -223,6 +225,7 @@ class CallEnded(Event):
     retries: int
     cached: bool = False
     scores: Mapping[str, float] | None = None  # log probability of each choice, where the model tells
+    unsent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

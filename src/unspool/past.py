@@ -3,7 +3,8 @@
 Contract: made from events in their order, of one life of a run or of several. A cell is *sealed* where it
 ended and nothing in it was stopped, or its node went on after it: it has to do the same when it is run
 again. It is *skipped* where nothing of it is left in the REPL: rolled back, or before the REPL began anew.
-In a cell that is not sealed, calls that failed for a reason that passes count as not made.
+In a cell that is not sealed, calls that failed for a reason that passes, or were held back, count as not
+made.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from . import events as ev
 from .ranges import Shown
 from .sandbox.protocol import CellResult
+from .streak import unsent_note
 from .types import CUT, PASSING, FailureKind, was_refused
 
 _UNDONE = ("rolled_back", "restarted")  # outcomes after which nothing of the cell is left in the REPL
@@ -126,6 +128,9 @@ class PastRun:
         self.nodes: dict[str, PastNode] = {}
         self.last_call = self.last_batch = 0
         self.refused: set[int] = set()  # calls that were never sent
+        self.unsent: dict[int, str] = {}  # and those held back as others had failed alike: the note on them
+        self.answered: set[str] = set()  # models
+        self._root: str | None = None
         self._calls: dict[int, PastCall] = {}
         self._born: dict[str, int] = {}
         for event in events:
@@ -144,6 +149,8 @@ class PastRun:
     def add(self, event: ev.Event) -> None:
         """One more. What is added so is not sealed: that is of a run that is to go on."""
         match event:
+            case ev.RunStarted():
+                self._root = event.model
             case ev.NodeStarted():
                 self.nodes[event.node] = PastNode(event)
                 if event.parent is not None:
@@ -154,7 +161,13 @@ class PastRun:
             case ev.ContextMeasured():
                 self.nodes[event.node].measured.append(replace(event, seq=0, time=0.0))
             case ev.CallEnded():
-                self._calls[event.call].ended = event
+                call = self._calls[event.call]
+                call.ended = event
+                if event.reply is not None:
+                    self.answered.add(call.started.model)
+                self.unsent.pop(event.call, None)
+                if event.unsent and event.error is not None:
+                    self.unsent[event.call] = unsent_note(event.model, event.error.message)
                 refused = was_refused(event.error, event.usage)
                 (self.refused.add if refused else self.refused.discard)(event.call)
             case ev.Diverged():
@@ -173,10 +186,12 @@ class PastRun:
                 | ev.AnswerAccepted()
             ):
                 self._add_to_node(self.nodes[event.node], event)
+                if isinstance(event, ev.ModelReplied) and self._root is not None:
+                    self.answered.add(self._root)
             case ev.BatchStarted() | ev.CallStarted() | ev.ToolEnded() | ev.Cited() | ev.AnswerRefused():
                 self._add_to_cell(self.nodes[event.node].cells[event.cell], event)
             case _:
-                return  # the run's own events say nothing of a step
+                return  # the run's other events say nothing of a step
 
     @staticmethod
     def _add_to_node(
@@ -243,7 +258,7 @@ class PastRun:
         for cell in node.cells.values():
             if not cell.sealed:
                 for call in cell.calls:
-                    if _failed_as(call.ended, PASSING):
+                    if _failed_as(call.ended, PASSING) or (call.ended and call.ended.unsent):
                         call.ended = None
         sealed = not node.cells or node.cells[last].sealed
         node.cut = node.ended is None or node.ended.status == "cancelled" or not sealed

@@ -161,7 +161,7 @@ class Past:
         """How many sub-calls count against a limit: those that were sent and came to an end."""
         ended = {e.call: e for e in self.events if isinstance(e, CallEnded) and not e.cached}
         sent = [e for e in ended.values() if e.error is None or e.error.kind not in ("budget", "cancelled")]
-        return sum(max(1, e.usage.calls) for e in sent)
+        return sum(max(1, e.usage.calls) for e in sent if not e.unsent)
 
     @property
     def seconds(self) -> float:

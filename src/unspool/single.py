@@ -3,7 +3,7 @@
 Contract: a call is the same call as ``llm_query`` makes in a run, so that the cache knows it from there, and
 the other way round. A reply that is known takes nothing from the budget. What fails is a
 :class:`FailedCall`; after a failure that no further call can mend (a wrong key), or many in a row that are
-alike (a model that is not there), nothing more is sent.
+alike (a model that is not there) while no reply has ever come, nothing more is sent.
 
 >>> import asyncio
 >>> from unspool.testing import ScriptedModel
@@ -58,7 +58,8 @@ class SingleCalls:
         self._shared = budget if isinstance(budget, SharedBudget) else None
         self._meter = Meter(budget if isinstance(budget, Budget) else Budget())
         self._fatal: ModelError | None = None
-        self._streak = Streak()
+        self._answered = set[str]()
+        self._streak = Streak(self._caller.info.name, self._answered)
         self._sampling = get_profile(model.info.profile).sampling
         self.usage = Usage()
         self.cost: float | None = 0.0
@@ -79,12 +80,13 @@ class SingleCalls:
         info = self._caller.info
         key = cache_key(info, request_key(info.name, request), occurrence)
         if self._cache is not None and (known := self._cache.get(key)) is not None:
+            self._answered.add(info.name)  # once
             return Single(known.text, cached=True)
         purse = self._purse()
         try:
             with purse:
                 reply = await self._caller.call(request, purse)
-                self._streak.went_well()
+                self._answered.add(info.name)
         except OverBudget as over:
             return self._failed(purse, FailedCall("budget", f"over budget: {over}"))
         except NotSent as unsent:

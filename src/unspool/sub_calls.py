@@ -29,7 +29,7 @@ from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
-from .streak import NotSent, Streak
+from .streak import NotSent, Streak, unsent_note
 from .sub_prompts import Prompt, Result, as_images, as_items, as_pairs, as_text, told_apart
 from .types import FailedCall, was_refused
 
@@ -268,7 +268,9 @@ class SubCalls:
     async def _make(self, asked: Prompt, request: ModelRequest, caller: Caller, call: Call) -> Result:
         scope, number = self._scope, call.number
         reply: ModelReply | None
-        streak = self._streaks.setdefault((self._place.cell, caller.info.name), Streak())
+        at = self._place.cell, caller.info.name
+        streak = self._streaks.setdefault(at, Streak(caller.info.name, scope.answered))
+        unsent = False
 
         def check() -> None:
             scope.check()
@@ -279,11 +281,11 @@ class SubCalls:
             scope.check()
             if (old := self._known_reply(asked, call)) is not None:
                 self._task.meter.reuse("sub", caller.info.name, old.usage, old.cost)
+                scope.answered.add(caller.info.name)  # once
                 self._call_ended(number, old, caller, old, None, cached=True)
                 return Result(asked.read(old.text), old.scores)
             with purse:
                 reply, value = await self._send(asked, request, caller, purse)
-                streak.went_well()
         except asyncio.CancelledError:
             self._call_ended(number, purse, caller, None, FailedCall("cancelled", "the run stopped"))
             raise
@@ -291,9 +293,8 @@ class SubCalls:
             reply, value = None, FailedCall("budget", f"over budget: {over}")
         except JournalError as error:
             reply, value = None, FailedCall("cancelled", str(error))
-        except NotSent as unsent:
-            scope.note([streak.note(caller.info.name)])
-            reply, value = None, FailedCall(unsent.kind, str(unsent))
+        except NotSent as error:
+            reply, value, unsent = None, FailedCall(error.kind, str(error)), True
         except ModelError as error:
             if error.fatal:
                 scope.fatal = error
@@ -304,7 +305,7 @@ class SubCalls:
             if purse.usage.calls > 1:  # all that it took
                 reply = replace(reply, usage=purse.usage, cost=purse.cost)
             self.known.keep(call, reply)
-        self._call_ended(number, purse, caller, reply, failed)
+        self._call_ended(number, purse, caller, reply, failed, unsent=unsent)
         return Result(value, reply.scores if reply else None)
 
     async def _send(
@@ -312,6 +313,7 @@ class SubCalls:
     ) -> tuple[ModelReply, object]:
         """Sends it; a reply that does not fit a schema is asked for once more."""
         reply = await caller.call(request, purse)
+        self._scope.answered.add(caller.info.name)
         self._scope.note(reply.notes)
         try:
             value = asked.read(reply.text)
@@ -362,8 +364,12 @@ class SubCalls:
         error: FailedCall | None,
         *,
         cached: bool = False,
+        unsent: bool = False,
     ) -> None:
         (self._scope.refused.add if was_refused(error, paid.usage) else self._scope.refused.discard)(number)
+        self._scope.unsent.pop(number, None)
+        if unsent and error is not None:
+            self._scope.unsent[number] = unsent_note(caller.info.name, error.message)
         self._scope.log.emit(
             ev.CallEnded(
                 node=self._task.node,
@@ -378,6 +384,7 @@ class SubCalls:
                 retries=reply.retries if reply else 0,
                 cached=cached,
                 scores=reply.scores if reply else None,
+                unsent=unsent,
             )
         )
 

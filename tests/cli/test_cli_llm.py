@@ -268,8 +268,9 @@ def test_a_wrong_key_is_asked_once(make_cli: MakeCli) -> None:
     assert len(cli.server.asks) == 1
 
 
-def test_a_model_that_is_not_there_is_asked_so_often_and_no_more(make_cli: MakeCli) -> None:
-    cli = make_cli([Behaviour(status=404, message="The model `test-model` does not exist")])
+@pytest.mark.parametrize("said", ["The model `test-model` does not exist", "Not Found"])
+def test_what_is_not_there_is_asked_so_often_and_no_more(make_cli: MakeCli, said: str) -> None:
+    cli = make_cli([Behaviour(status=404, message=said)])
     stdin = b"".join(b"%d\n" % n for n in range(50))
     done = cli.run(mapped(cli, "x", "--no-cache", "--concurrency", "2"), stdin=stdin)
     assert done.returncode == 1

@@ -61,7 +61,7 @@ def test_a_part_that_fails_is_passed_over_and_noted() -> None:
 
 def test_where_all_fail_the_run_has_failed() -> None:
     def broken(messages: tuple[Message, ...]) -> str:
-        raise ModelError("bad_request", "no such luck")
+        raise ModelError("unknown_model", "no such luck")
 
     run = RLM(ScriptedModel(broken, window=4_000), runs=False).run("q", LONG, strategy="compaction")
     assert (run.status, run.answer, run.turns) == ("failed", None, 0)

@@ -183,7 +183,7 @@ def _sub_calls(view: View, event: ev.BatchStarted | ev.CallStarted | ev.CallEnde
             return replace(
                 view,
                 calls_failed=view.calls_failed + 1,
-                again=view.again + (event.error.kind in PASSING),
+                again=view.again + (event.unsent or event.error.kind in PASSING),
                 cut=view.cut or event.error.kind in CUT,
             )
 

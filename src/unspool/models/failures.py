@@ -70,7 +70,13 @@ def translate(error: LM15Error, provider: Provider, name: str, key: str | None) 
     answered = error.status is not None and error.status < 400  # with what cannot be read
     unsure = True if answered else False if _never_sent(error) else None
     return ModelError(
-        kind, message, model=name, retry_after=error.retry_after, retryable=retryable, unsure=unsure
+        kind,
+        message,
+        model=name,
+        retry_after=error.retry_after,
+        retryable=retryable,
+        unsure=unsure,
+        permanent=True if error.status == 404 else None,  # there is nothing at that address
     )
 
 

@@ -23,13 +23,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
 
-from ..errors import ModelError
+from ..errors import PERMANENT, ModelError
 from ..types import FailureKind, Usage, known_sum
 from .calls import Caller, Payer
 from .protocol import Model, ModelInfo, ModelReply, ModelRequest, Price
 
 REST = 60.0
-_FOR_GOOD: frozenset[FailureKind] = frozenset({"auth", "unknown_model"})
 _FOR_A_WHILE: frozenset[FailureKind] = frozenset({"rate_limit", "timeout", "connection", "server"})
 
 
@@ -114,7 +113,7 @@ class FallbackCaller(Caller):
         return ready or self._callers
 
     def _note(self, caller: Caller, error: ModelError) -> None:
-        if error.kind in _FOR_GOOD:
+        if error.kind in PERMANENT:
             self._rests[caller.info.name] = float("inf")
         elif error.kind in _FOR_A_WHILE:
             self._rests[caller.info.name] = monotonic() + REST
@@ -145,6 +144,7 @@ class FallbackCaller(Caller):
             last.message if len(failures) == 1 else f"every model of the list failed: {said}",
             model=last.model,
             retryable=False,
+            permanent=all(error.permanent for error in failures),
             usage=usage,
             cost=cost if paid else None,
         )
