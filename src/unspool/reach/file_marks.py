@@ -32,6 +32,7 @@ from .places import SURE
 from .short_lines import LEAST, SHORT_LINE
 from .short_lines import Piece as Piece3
 from .spaces import with_space
+from .taken import Taken
 
 FULL = 8  # cells that are searched whole
 KEPT = 8  # of which the index is kept
@@ -110,11 +111,11 @@ class FileMarks:
 
     def _short(self, text: str, found: Sequence[Found]) -> list[Found]:
         """The short pieces that stand as they were handed out, where nothing else was found."""
-        taken = [(at, at + size) for at, size, *_ in found]
+        taken = Taken((at, at + size) for at, size, *_ in found)
         return [
             self._of_piece(piece, at, size)
             for at, size, piece in self._handed.short.find(text)
-            if not any(low < at + size and at < high for low, high in taken)
+            if not taken.meets(at, at + size)
         ]
 
     def _of_piece(self, piece: Piece, at: int, size: int) -> Found:
