@@ -3,8 +3,8 @@
 Contract: made from events in their order, of one life of a run or of several. A cell is *sealed* where it
 ended and nothing in it was stopped, or its node went on after it: it has to do the same when it is run
 again. It is *skipped* where nothing of it is left in the REPL: rolled back, or before the REPL began anew.
-In a cell that is not sealed, calls that failed for a reason that passes, or were held back, count as not
-made.
+In a cell that is not sealed, calls that failed for a reason that passes, or were held back, count
+as not made.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class RLM:
         )
         self._engine = Engine(made, models)
         if isinstance(sandbox, str):
-            shared_sandbox(chosen(sandbox))  # an unknown name is refused now
+            shared_sandbox(sandbox)  # an unknown name is refused now
 
     @keywords(_OF_ENGINE)
     def within(self, budget: Budget, *, instructions: str = "") -> RLM:

@@ -1,8 +1,8 @@
 """Calls of a model that has answered nothing yet and fail alike: after so many of them no more are sent.
 
 Contract: only failures that no other prompt would mend count (a refused key, a model or an address that is
-not there: ``ModelError.permanent``), in a row and with the same words but for their numbers. Any other failure
-begins anew; one reply, and no call of that model is held back any more. What is not sent fails as
+not there: ``ModelError.permanent``), in a row and with the same words but for their numbers. Any other
+failure begins anew; one reply, and no call of that model is held back any more. What is not sent fails as
 :class:`NotSent`, of the same kind, and says what the others failed of.
 
 >>> answered = set[str]()

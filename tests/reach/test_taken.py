@@ -11,6 +11,8 @@ STRETCHES = st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda each: (
 
 
 @given(st.lists(STRETCHES, max_size=12), STRETCHES)
-def test_a_stretch_is_met_where_one_by_one_says_so(taken: list[tuple[int, int]], asked: tuple[int, int]) -> None:
+def test_a_stretch_is_met_where_one_by_one_says_so(
+    taken: list[tuple[int, int]], asked: tuple[int, int]
+) -> None:
     at, end = asked
     assert Taken(taken).meets(at, end) == any(low < end and at < high for low, high in taken)

@@ -37,7 +37,8 @@ def doctor(
         typer.Option(
             "--sandbox",
             metavar="NAME",
-            help="The sandbox to look at, also jupyter or command:CMD. [default: process; on macOS seatbelt]",
+            help="The sandbox to look at: auto (process; on macOS seatbelt), none, jupyter, command:CMD. "
+            "[default: auto]",
             show_default=False,
         ),
     ] = "auto",

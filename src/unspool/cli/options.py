@@ -88,9 +88,9 @@ SandboxOption = Annotated[
     typer.Option(
         "--sandbox",
         metavar="NAME",
-        help="Where code runs: process, seatbelt (macOS), none, jupyter, or command:CMD for a container or "
-        'another machine, such as "command:docker run -i --rm --network none IMAGE python3 -". '
-        "[default: process; on macOS seatbelt]",
+        help="Where code runs: auto (process; on macOS seatbelt), process, seatbelt, none, jupyter, or "
+        "command:CMD for a container or another machine, such as "
+        '"command:docker run -i --rm --network none IMAGE python3 -". [default: auto]',
         show_default=False,
     ),
 ]

@@ -1,7 +1,7 @@
 """Which places of a text are taken: many stretches, asked for many others.
 
-Contract: :meth:`Taken.meets` says whether a stretch has a place in common with one of those that are taken, as
-fast with many of them as with few. They may lie in one another.
+Contract: :meth:`Taken.meets` says whether a stretch has a place in common with one of those that are taken,
+as fast with many of them as with few. They may lie in one another.
 
 >>> taken = Taken([(4, 9), (0, 2)])
 >>> taken.meets(2, 4), taken.meets(1, 4), taken.meets(8, 30)

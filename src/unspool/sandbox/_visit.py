@@ -7,7 +7,7 @@ code runs in protects, or does not. A sandbox that does not open is a report wit
 >>> visit("x").tier is None
 Traceback (most recent call last):
     ...
-unspool.errors.WrongSetting: sandbox='x': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
+unspool.errors.WrongSetting: sandbox='x': use auto, process, seatbelt, none, jupyter, command:… or a Sandbox
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 >>> shared_sandbox("x")
 Traceback (most recent call last):
     ...
-unspool.errors.WrongSetting: sandbox='x': use process, seatbelt, none, jupyter, command:…, or pass a Sandbox
+unspool.errors.WrongSetting: sandbox='x': use auto, process, seatbelt, none, jupyter, command:… or a Sandbox
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._runtime import runtime
 from ..errors import WrongSetting
 from .protocol import Sandbox
 
-NAMES = ("process", "seatbelt", "none", "jupyter", "command:…")
+NAMES = ("auto", "process", "seatbelt", "none", "jupyter", "command:…")
 SANDBOX_EXEC = "/usr/bin/sandbox-exec"
 _COMMAND = "command:"
 
@@ -29,6 +29,7 @@ def shared_sandbox(name: str) -> Sandbox:
 
     Raises :class:`ConfigError` for a name that there is not.
     """
+    name = chosen(name)
     key = (os.getpid(), name)
     with _lock:
         if key not in _shared:
@@ -51,6 +52,7 @@ def is_name(name: str) -> bool:
 
 def new_sandbox(name: str) -> Sandbox:
     """One of its own, for who closes it. Raises :class:`ConfigError` for a name that there is not."""
+    name = chosen(name)
     if name.startswith(_COMMAND):
         from .command import CommandSandbox
 
@@ -71,4 +73,4 @@ def new_sandbox(name: str) -> Sandbox:
         from .jupyter import JupyterSandbox
 
         return JupyterSandbox()
-    raise WrongSetting("sandbox", name, f"use {', '.join(NAMES)}, or pass a Sandbox")
+    raise WrongSetting("sandbox", name, f"use {', '.join(NAMES)} or a Sandbox")
