@@ -48,7 +48,7 @@ def test_no_option_has_its_own_name_as_its_metavar() -> None:
         (["--calls", "-1"], "--calls -1: give a whole number, at least 0"),
         (["--tokens", "0"], "--tokens 0: give a whole number, at least 1"),
         (["--strategy", "rml"], "--strategy rml: there are rlm, no_subcalls"),
-        (["--sandbox", "proces"], "--sandbox proces: use process"),
+        (["--sandbox", "proces"], "--sandbox proces: use auto, process"),
         (["--profile", "smal"], "--profile smal: there are frontier, small, paper. Did you mean 'small'?"),
         (["--set", "temprature=1"], "--set temprature=1: give NAME=VALUE, where NAME is one of temperature"),
         (["--set", "seed=1.5"], "--set seed=1.5: '1.5' is no value of seed"),
