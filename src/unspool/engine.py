@@ -20,6 +20,7 @@ from .cache import ReplyCache
 from .checks import kind
 from .contexts.identity import hash_of
 from .contexts.looking import looked
+from .contexts.marks import marks_in_thread
 from .contexts.named import named_twice, only_named
 from .contexts.several import Contexts, check_beside, plain
 from .contexts.sources import closed_in, names_of, only_text, sources_in, with_sources
@@ -162,6 +163,7 @@ class Engine:
             folder=os.getcwd() if sources or paths else "",
             kept=plain(context) if settings.keep_context and not any(sources_in(context)) else None,
             paths=bool(paths),
+            marks=await marks_in_thread(context) if settings.store is not None else (),
         )
         with kept(settings.store, log.run):
             self._listen(scope, asker.listener)

@@ -51,6 +51,7 @@ class RunStarted(Event):
     folder: str = ""  # the working folder, where the names of files start
     kept: object = None  # the context itself, where that was asked for
     paths: bool = False  # the context was given as these paths
+    marks: tuple[str, ...] = ()  # of several parts of the context: which of them is another one by now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

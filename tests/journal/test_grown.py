@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from unspool import RLM, ContextError, Contexts, Run
+from unspool.events import RunStarted
 from unspool.testing import MemoryStore, ScriptedModel
 
 from ..engine.helpers import py
+from .test_resume import stored
 
 LINES = "".join(f"{number} line\n" for number in range(2_000))
 SEEN = py("print(str(context)[:20])")
@@ -120,3 +125,56 @@ def test_a_folder_says_which_of_its_files(tmp_path: Path) -> None:
         ContextError, match=r"a\.log has 5 bytes and had 18,890; c\.log is not there any more\. "
     ):
         gone_on(store, run, "1")
+
+
+def test_of_a_folder_the_file_that_was_changed_is_named_and_not_what_has_grown(tmp_path: Path) -> None:
+    def begins() -> tuple[Path, MemoryStore, Run]:
+        logs, store = Path(tempfile.mkdtemp(dir=tmp_path)), MemoryStore()
+        for name in ("a.log", "b.log", "c.log"):
+            (logs / name).write_text(LINES)
+        return logs, store, begun(store, logs)
+
+    for others, said in (
+        (["b.log"], "what is in b.log is not what it was"),
+        (["a.log"], "a.log has 18,899 bytes by now, and does not begin as it did"),
+        (["b.log", "c.log"], "what is in b.log is not what it was; what is in c.log is not what it was"),
+    ):
+        logs, store, run = begins()
+        append(logs / "a.log")
+        for name in others:
+            (logs / name).write_text("#" + (logs / name).read_text()[1:])
+        with pytest.raises(ContextError, match=rf"began with: {re.escape(said)}\. What was found"):
+            gone_on(store, run, "1")
+
+
+def test_of_named_texts_the_one_that_is_another_is_named() -> None:
+    store = MemoryStore()
+    run = begun(store, {"log": LINES, "note": "one"})
+    with pytest.raises(
+        ContextError, match=r"began with: what is in note is not what it was\. What was found"
+    ):
+        gone_on(store, run, "1", {"log": LINES + "more", "note": "two"})
+
+
+def test_where_a_run_kept_no_marks_nothing_is_blamed_that_may_only_have_grown(tmp_path: Path) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(LINES)
+    store = MemoryStore()
+    run = begun(store, tmp_path)
+    first, *events = store.read(run.id)
+    assert isinstance(first, RunStarted)
+    assert len(first.marks) == 2
+    append(tmp_path / "a.log")
+    (tmp_path / "b.log").write_text("#" + LINES[1:])
+    with pytest.raises(ContextError, match=r"began with: what is in it is not what it was\. What was found"):
+        gone_on(stored([replace(first, marks=()), *events], run.id), run, "1")
+
+
+def test_a_file_with_a_long_name_may_grow(tmp_path: Path) -> None:
+    path, store = tmp_path / f"{'n' * 210}.log", MemoryStore()
+    path.write_text(LINES)
+    run = begun(store, tmp_path)
+    append(path)
+    done = gone_on(store, run, "[len(str(part)) for part in context.values()]")
+    assert (done.status, done.answer) == ("answered", [len(LINES)])
+    assert "nnn.log has" in done.notes[0]

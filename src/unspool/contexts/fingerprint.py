@@ -35,16 +35,26 @@ def parts_of(source: Source) -> Iterator[bytes]:
     yield repr((source.start, source.stop, [(e.path, e.size) for e in source.entries])).encode(
         "utf-8", "surrogateescape"
     )
+    for _, parts in parts_by_entry(source):
+        yield from parts
+
+
+def parts_by_entry(source: Source) -> Iterator[tuple[Entry, Iterator[bytes]]]:
+    """The same, file by file."""
     whole = source.size <= WHOLE
     samples = SAMPLES if len(source.entries) == 1 else MANY
     for entry in source.entries:
-        try:
-            yield from _parts(source, entry, whole or entry.size <= SMALL, samples)
-        except OSError as error:
-            raise ContextError(f"{entry.path} cannot be read: {error.strerror or error}.") from None
+        yield entry, _parts(source, entry, whole or entry.size <= SMALL, samples)
 
 
 def _parts(source: Source, entry: Entry, whole: bool, samples: int) -> Iterator[bytes]:
+    try:
+        yield from _read(source, entry, whole, samples)
+    except OSError as error:
+        raise ContextError(f"{entry.path} cannot be read: {error.strerror or error}.") from None
+
+
+def _read(source: Source, entry: Entry, whole: bool, samples: int) -> Iterator[bytes]:
     fd = open_entry(source.root, entry)
     try:
         if whole:

@@ -24,7 +24,7 @@ from .several import Contexts
 from .sources import Source, is_text_name
 from .text import decoded_start
 
-_NAME = 200  # characters from which a name in the journal may be cut
+_NAME = 200  # characters of a name in the journal, at most
 _CHARACTER = 4  # bytes at most
 
 
@@ -52,7 +52,7 @@ class _Back:
         whole = measured is not None and len(sizes) == measured.parts
         self._alone = sizes[0] if whole and len(sizes) == 1 else None
         self._in_bytes = measured is not None and measured.in_bytes
-        told = whole and len(names) == len(sizes) and max(map(len, names), default=0) < _NAME
+        told = whole and len(set(names)) == len(sizes)
         self._sizes: Mapping[str, int | None] = dict(zip(names, sizes, strict=True)) if told else {}
         self.notes: list[str] = []
         self.changes: list[str] = []
@@ -70,7 +70,7 @@ class _Back:
     def _value(self, key: object, value: object) -> object:
         if isinstance(value, Source) and value.kind == "folder":
             return self._folder(value, f"{key}/")
-        then = self._sizes.get(str(key))
+        then = self._sizes.get(str(key)[:_NAME])
         if isinstance(value, str):
             return self._text(str(key), value, then)
         return self._file(value, then) if isinstance(value, Source) else value
@@ -99,7 +99,7 @@ class _Back:
             return source
         kept, there = [], set[str]()
         for entry in source.entries:
-            name = f"{under}{entry.path}"
+            name = f"{under}{entry.path}"[:_NAME]
             if name not in known:
                 continue
             there.add(name)
@@ -129,10 +129,22 @@ def _goes_on(name: str, now: int, unit: str, then: str) -> str:
     return f"{name} has {now:,} {unit} by now: the run goes on with {then} that it had"
 
 
-def what_changed(was: Was) -> str:
-    """Why a context is not the one that it was, in words: for one that could not be cut back to that."""
-    told: Sequence[str] = was.changes
-    if not told and was.notes:
-        told = [f"{note.partition(':')[0]}, and does not begin as it did" for note in was.notes]
+def what_changed(was: Was, differing: Sequence[str], *, alone: bool) -> str:
+    """Why a context is not the one that it was, in words: for one that could not be cut back to that.
+
+    ``differing``: the parts that are known to be others; ``alone``: there is one part."""
+    told = list(was.changes)
+    for name in differing:
+        said = [each for each in (*was.changes, *was.notes) if each.startswith(f"{name} has ")]
+        if not said:
+            told.append(f"what is in {name} is not what it was")
+        elif said[0] in was.notes:
+            told.append(_another(said[0]))
+    if not told and alone:
+        told = [_another(note) for note in was.notes]
     more = f", and {len(told) - 3:,} changes more" if len(told) > 3 else ""
     return "; ".join(told[:3]) + more if told else "what is in it is not what it was"
+
+
+def _another(note: str) -> str:
+    return f"{note.partition(':')[0]}, and does not begin as it did"
