@@ -234,8 +234,7 @@ class NodeLoop:
             reply = ModelReply("", "other", purse.usage, caller.info.name, cost=purse.cost)
         finally:
             self.asked = self.turn if purse.sent else self.asked
-        self.scope.answered.add(caller.info.name)
-        self.scope.note(reply.notes)
+        self.scope.has_answered(caller.info.name, reply.notes)
         self.pace.replied(self.history, reply)
         self.scope.log.emit(
             ev.ModelReplied(

@@ -192,6 +192,11 @@ class Scope:
         """For the run's notes, each once."""
         self.notes += [note for note in notes if note not in self.notes]
 
+    def has_answered(self, model: str, notes: Sequence[str]) -> None:
+        """A reply came, with these notes."""
+        self.answered.add(model)
+        self.note(notes)
+
     def noted(self, notes: Sequence[str]) -> Sequence[str]:
         """A cell's notes; those on files that searches passed over are of the whole run, too."""
         self.notes = later(self.notes, notes)

@@ -313,8 +313,7 @@ class SubCalls:
     ) -> tuple[ModelReply, object]:
         """Sends it; a reply that does not fit a schema is asked for once more."""
         reply = await caller.call(request, purse)
-        self._scope.answered.add(caller.info.name)
-        self._scope.note(reply.notes)
+        self._scope.has_answered(caller.info.name, reply.notes)
         try:
             value = asked.read(reply.text)
         except ValueError as error:
