@@ -16,7 +16,7 @@ from unspool.prompts.small import HELPERS, IMPORTS, check_answer
 from unspool.prompts.small_code import definitions, is_code
 from unspool.prompts.small_dates import dates_in
 from unspool.prompts.small_kinds import kind_of
-from unspool.prompts.small_look import fields_of, forms_of, groups_for
+from unspool.prompts.small_look import fields_of, forms_of, groups_for, look
 from unspool.prompts.small_prose import blocks_of, follow, is_prose, is_wrapped
 from unspool.prompts.small_records import field_list, lines_of, records
 from unspool.prompts.small_tools import addresses, between, field, find, rest, times, top, values
@@ -24,6 +24,7 @@ from unspool.prompts.small_words import sought
 from unspool.sandbox.protocol import CellResult
 from unspool.testing import ScriptedModel
 
+LEVELS = ["error", "notice", "notice"] * 20
 LINES = [
     "10:00 gate 1 opened for ann from 10.0.0.1:80",
     "10:05 gate 2 refused bob from 10.0.0.2:81",
@@ -168,6 +169,14 @@ def test_what_looks_like_a_date_and_is_none(text: str, capsys: pytest.CaptureFix
 def test_blank_texts_find_what_has_them() -> None:
     assert find("   ", among=["a", "b   c"]) == ["b   c"]
     assert find("   ", among=["a", "b"]) == []
+
+
+def test_the_day_of_the_week_at_the_start_of_a_line_is_no_label(capsys: pytest.CaptureFixture[str]) -> None:
+    log = [
+        f"[{day} Dec 0{n} 09:00] [{level}] up" for n, day in enumerate(("Sun", "Mon"), 4) for level in LEVELS
+    ]
+    look("How many lines of Mon Dec 05 have the level error?", log)
+    assert "A: 20 lines\n  20 like: [Mon Dec 05 09:00] [error] up" in capsys.readouterr().out
 
 
 def test_what_is_no_date_is_left_to_be_words() -> None:

@@ -267,6 +267,8 @@ def _labelled(question: str, data: Sequence[str], few: dict[int, Counter[str]]) 
     """The lines with fields that the question names as they are spelt; else by parts of the first one."""
     text = without_examples(question)
     says = {number: {value for value in held if _says(text, value)} for number, held in few.items()}
+    if not columns and 1 in few and any(value.strip("[](),") in _CALENDAR for value in few[1]):
+        return []  # a line that begins with its day of the week has no label
     named = {number: values for number, values in says.items() if values}
     if (paired := _paired(text)) and (found := _having(data, paired | named)):
         return found

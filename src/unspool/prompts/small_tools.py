@@ -15,6 +15,8 @@ find: no line has "was refused"; these have: refus
 ['bo', 'cy']
 >>> values(some, "shop-{} card"), values(some, "customer")
 (['1', '2'], ['bo', 'cy'])
+>>> values(some, "shop-...")
+['1', '2']
 >>> top(["a", "b", "a"])
 [('a', 2), ('b', 1)]
 """
@@ -127,6 +129,8 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     A value is one word where that fits, else several; ``^`` is the start of a line.
     """
     among = _each(hits)
+    if "{}" not in pattern:
+        pattern = re.sub(r"\.{3}|…", "{}", pattern)  # as questions and people write what varies
     are_rows = bool(columns and among) and all(isinstance(line, Row) for line in among)
     if are_rows and (of_field := _values_of_field(pattern, among)):
         return of_field
