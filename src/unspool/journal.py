@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .durable import Syncer
-from .errors import JournalError, NoSuchRun
+from .errors import JournalError, NoSuchRun, WrongSetting
 from .event_lines import decode, encode
 from .events import Event
 from .folders import runs_folder
@@ -91,6 +91,8 @@ def store_of(runs: str | os.PathLike[str] | bool) -> Store | None:
     """What ``RLM(runs=…)`` names: the platform's folder, a folder, or nothing."""
     if runs is False:
         return None
+    if runs is not True and os.path.exists(runs) and not os.path.isdir(runs):
+        raise WrongSetting("runs", os.fspath(runs), "it is a file: name a folder")
     return Journal(None if runs is True else runs)
 
 

@@ -169,6 +169,9 @@ def test_a_folder_that_cannot_be_made_is_told_before_money_is_spent(make_cli: Ma
     cli = made(make_cli, 0)
     cli.file("kept", "a file")
     done = cli.run(cli.ask("?", cli.file("a.txt", "x"), "--runs", "kept"))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--runs kept: it is a file: name a folder" in done.stderr
+    done = cli.run(cli.ask("?", "a.txt", "--runs", "kept/runs"))
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"--no-journal" in done.stderr
     assert b"Traceback" not in done.stderr

@@ -157,7 +157,7 @@ def test_a_run_that_was_killed_shows_what_is_known(show: Show, tmp_path: Path) -
     for kept in range(len(lines)):
         events.write_bytes(b"".join(lines[:kept]))
         out = show(tmp_path)
-        assert f"unspool runs {'resume' if kept else 'rm'} {run.id}" in out
+        assert (f"rlm.resume('{run.id}') in Python" if kept else f"unspool runs rm {run.id}") in out
         assert "interrupted" in out or kept == 0
 
 

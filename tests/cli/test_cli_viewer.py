@@ -105,6 +105,7 @@ def test_two_addresses_are_not_the_same(make_cli: MakeCli, tmp_path: Path) -> No
 
 def test_what_is_not_there_is_told_before_anything_is_served(make_cli: MakeCli) -> None:
     cli = make_cli(["unused"])
+    (cli.folder / "kept").mkdir()
     done = cli.run(cli.command("view", "nothing", "--runs", "kept"))
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"there is no run 'nothing'" in done.stderr

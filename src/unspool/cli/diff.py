@@ -14,7 +14,7 @@ import typer
 
 from .exits import errors_as_exits
 from .options import RunsFolder
-from .runs import find_run
+from .runs import find_run, journal_in
 
 if TYPE_CHECKING:
     from ..compare import Figures, Parting
@@ -40,11 +40,10 @@ def diff(first: First, second: Second, runs: RunsFolder = None) -> None:
     """Put two runs side by side: where they part, what each cost and answered."""
     with errors_as_exits():
         from ..compare import Figures
-        from ..journal import Journal
         from ..trace import folded
         from .paint import Paper
 
-        journal = Journal(runs)
+        journal = journal_in(runs)
         both = []
         for name in (find_run(journal, first), find_run(journal, second)):
             found = folded(journal.read(name))

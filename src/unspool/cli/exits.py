@@ -41,7 +41,7 @@ CODES: Mapping[Status, int] = {
 # Settings that are options of the same name; the others are said as they are in Python.
 _OPTIONS = frozenset(
     ("usd", "tokens", "calls", "seconds", "max_turns", "max_depth", "branches", "strategy", "strategies",
-     "sandbox", "profile")
+     "sandbox", "profile", "runs")
 )  # fmt: skip
 
 

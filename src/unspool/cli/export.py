@@ -18,7 +18,7 @@ import typer
 
 from .exits import FAILED, errors_as_exits
 from .options import RunName, RunsFolder
-from .runs import find_run
+from .runs import find_run, journal_in
 from .terminal import Output, unwritten
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def export(
 ) -> None:
     """Write a run to a file, or to stdout where FILE is -."""
     with errors_as_exits():
-        from ..journal import Journal, without_secrets
+        from ..journal import without_secrets
 
         made: Mapping[str, Callable[[str, list[Event]], str]] = {
             "--md": lambda name, events: _markdown(name, events),
@@ -68,7 +68,7 @@ def export(
             if target is not None
         }
         _check(wanted, force)
-        journal = Journal(runs)
+        journal = journal_in(runs)
         name = find_run(journal, run)
         events = kept = journal.read(name)
         if redact:

@@ -12,11 +12,12 @@ import typer
 
 from .exits import errors_as_exits
 from .options import AsObject, Quiet, RunName, RunsFolder, ShowCode
-from .runs import find_run, hint
+from .runs import RAISED_BY, find_run, hint, journal_in, of_a_program
 from .terminal import Output, is_terminal
 
 if TYPE_CHECKING:
     from ..events import RunStarted
+    from ..resume import Past
     from ..rlm import RLM
 
 SETTINGS = (
@@ -68,19 +69,19 @@ def resume(
     Exit codes as of unspool ask.
     """
     with errors_as_exits():
-        from ..journal import Journal
         from ..resume import Past
         from .deliver import deliver, tell_reading
         from .story import watched
 
-        journal = Journal(runs)
+        journal = journal_in(runs)
         name = find_run(journal, run)
         past = Past.of(name, journal.read(name))
         started = past.started
         if past.answered and not quiet:
             Output(sys.stderr).line("This run was answered already: nothing is asked again.")
-        limits = {"usd": usd, "tokens": tokens, "calls": calls, "seconds": seconds}
-        engine = _engine(started, runs, max_turns=max_turns, limits=limits)
+        given = {"usd": usd, "tokens": tokens, "calls": calls, "seconds": seconds}
+        _refuse_the_same_end(past, {**given, "turns": max_turns})
+        engine = _engine(started, runs, max_turns=max_turns, limits=given)
         context = _context(files, started)
         events = engine.stream_resume(name, context, diverged="continue" if go_on else "stop")
         story = watched(engine, events, quiet=quiet, show_code=show_code)
@@ -89,6 +90,29 @@ def resume(
             tell_reading(story)
             hint(story.ended, story.started, runs)
     raise typer.Exit(code)
+
+
+def _refuse_the_same_end(past: Past, given: Mapping[str, float | None]) -> None:
+    """A run that a limit has ended would end at once again under the same."""
+    from ..errors import ConfigError
+    from ..events import RunEnded
+
+    ended, then = past.events[-1], past.started.settings
+    if not isinstance(ended, RunEnded) or ended.limit is None:
+        return
+    turns, most = ended.limit == "turns", then.get("strategy_turns")
+    if turns and isinstance(most, int) and ended.turns >= most:
+        raise ConfigError(f"{ended.reason}, and the strategy {past.strategy} takes no more: ask anew")
+    had, now = then.get("max_turns" if turns else ended.limit), given[ended.limit]
+    if not isinstance(had, int | float):
+        return
+    had = max(had, ended.turns) if turns else had
+    if now is not None and now > had:
+        return
+    option = RAISED_BY[ended.limit]
+    raise ConfigError(
+        f"the run ended by a limit ({ended.reason}): name a higher one, {option} N, more than {had:,}"
+    )
 
 
 def _context(files: list[str] | None, started: RunStarted) -> object:
@@ -133,6 +157,11 @@ def _engine(
     same = {name: then[name] for name in SETTINGS if then.get(name) is not None}
     if max_turns is not None:
         same["max_turns"] = max_turns
+    if (model := of_a_program(started)) is not None:
+        raise ConfigError(
+            f"the model {model} of this run was made in Python: go on with it there, "
+            f"RLM(…).resume({started.run!r})"
+        )
     root, sub = resolve_pair(started.model, started.sub_model)
     of_root, of_sub = taken(then)
     return RLM(

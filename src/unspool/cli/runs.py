@@ -42,8 +42,19 @@ def find_run(journal: Journal, name: str) -> str:
     return found[0]
 
 
+def journal_in(folder: Path | None) -> Journal:
+    """Where the runs are that are to be read. A folder that is named and is not there is refused."""
+    from ..errors import WrongSetting
+    from ..journal import Journal
+
+    if folder is not None and not folder.is_dir():
+        wrong = "it is a file: name a folder" if folder.exists() else "there is no such folder"
+        raise WrongSetting("runs", str(folder), wrong)
+    return Journal(folder)
+
+
 # The option that raises a limit.
-_RAISED_BY: Mapping[Limit, str] = {
+RAISED_BY: Mapping[Limit, str] = {
     "turns": "--max-turns", "seconds": "--seconds", "usd": "--usd", "calls": "--calls", "tokens": "--tokens"
 }  # fmt: skip
 
@@ -57,10 +68,25 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None, started: Run
     own = started.settings.get("strategy_turns") if started else None
     if ended is not None and ended.limit == "turns" and isinstance(own, int) and ended.turns >= own:
         return ""  # its strategy takes no more turns, whatever the limit is
+    if started is not None and (model := of_a_program(started)):
+        return f"to go on: rlm.resume({run!r}) in Python, where the model {model} is"
     command = f"unspool runs resume {run}{runs_option(folder)}"
     if ended is not None and ended.limit is not None:
-        return f"to go on with a higher limit: {command} {_RAISED_BY[ended.limit]} N"
+        return f"to go on with a higher limit: {command} {RAISED_BY[ended.limit]} N"
     return f"to go on: {command}"
+
+
+def of_a_program(started: RunStarted) -> str | None:
+    """The model of the run that no name leads to: it was made in Python."""
+    from ..errors import UnknownModel
+    from ..models.naming import check_name, split_names
+
+    for name in (*split_names(started.model), *split_names(started.sub_model)):
+        try:
+            check_name(name)
+        except UnknownModel:
+            return name
+    return None
 
 
 def runs_option(folder: Path | None) -> str:
@@ -90,11 +116,10 @@ def list_(
 ) -> None:
     """List the last runs, the newest at the end."""
     with errors_as_exits():
-        from ..journal import Journal
         from ..run_index import RunIndex
         from .plain import as_json
 
-        journal = Journal(runs)
+        journal = journal_in(runs)
         rows = RunIndex(journal).rows()
         out = Output(sys.stdout)
         for row in rows[-number:]:
@@ -125,9 +150,7 @@ def remove(
 ) -> None:
     """Remove runs and all that was kept of them."""
     with errors_as_exits():
-        from ..journal import Journal
-
-        journal = Journal(runs)
+        journal = journal_in(runs)
         for run in [find_run(journal, name) for name in names]:
             journal.remove(run)
             complain(f"removed {run}")
@@ -153,12 +176,11 @@ def collect(
     """Remove old runs, by age, number or size. Runs that are still going stay."""
     with errors_as_exits():
         from ..errors import ConfigError
-        from ..journal import Journal
         from ..run_index import RUNNING, RunIndex
 
         if days is None and keep is None and size is None:
             raise ConfigError("gc: say what may go: --days D, --keep N or --size MB")
-        journal = Journal(runs)
+        journal = journal_in(runs)
         rows = RunIndex(journal).rows()
         old = [row for row in _unwanted(rows, days, keep, size) if row.state != RUNNING]
         unwanted = {row.id for row in old}

@@ -14,7 +14,7 @@ from ..safe_text import one_line
 from ..types import DRIVEN
 from .exits import errors_as_exits
 from .options import RunName, RunsFolder
-from .runs import find_run, runs_option, to_go_on
+from .runs import find_run, journal_in, runs_option, to_go_on
 
 if TYPE_CHECKING:
     from ..events import Event
@@ -40,13 +40,12 @@ def show(
     """Show a run as a tree, and its answer; or a part of it in full."""
     with errors_as_exits():
         from ..errors import ConfigError
-        from ..journal import Journal
         from ..trace import folded
         from .paint import Paper
 
         if calls + code + as_object > 1:
             raise ConfigError("--calls, --code and --json: give one of them")
-        journal = Journal(runs)
+        journal = journal_in(runs)
         name = find_run(journal, run)
         events = journal.read(name)
         paper = Paper.stdout()

@@ -17,7 +17,7 @@ import typer
 
 from .exits import errors_as_exits
 from .options import RunsFolder
-from .runs import find_run
+from .runs import find_run, journal_in
 from .terminal import Output, complain, is_terminal
 
 RunOrNone = Annotated[
@@ -49,12 +49,11 @@ def view(
         import tempfile
         from urllib.parse import quote
 
-        from ..journal import Journal
         from ..server.process import listen, serve
         from ..server.settings import ServerSettings
         from ..viewer.app import Viewer
 
-        journal = Journal(runs)
+        journal = journal_in(runs)
         name = find_run(journal, run) if run is not None else None
         if name is not None:
             journal.path(name)  # what is not there is told before anything is served

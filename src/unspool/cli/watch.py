@@ -44,12 +44,11 @@ def watch(
     Exit codes as of unspool ask; 1 as well where the run's process has gone.
     """
     with errors_as_exits():
-        from ..journal import Journal
         from .deliver import deliver, tell_reading
         from .display import make_display
-        from .runs import find_run, hint, to_go_on
+        from .runs import find_run, hint, journal_in, to_go_on
 
-        journal = Journal(runs)
+        journal = journal_in(runs)
         name = find_run(journal, run)
         begun = journal.read_from(name, 0)
         asked = [event for event in begun[0][:1] if isinstance(event, RunStarted)]
