@@ -104,6 +104,9 @@ class AnswerType:
             raise ConfigError(f"answer={self.wanted!r} is text: give the type itself, or a JSON schema")
         if isinstance(self.wanted, FunctionType | BuiltinFunctionType):
             raise self._refused(TypeError("it is a function"))
+        if isinstance(self.wanted, bool | int | float | bytes | list | tuple | set):
+            kind_of = type(self.wanted).__name__
+            raise self._refused(TypeError(f"it is a value. Give a type, such as {kind_of}, or a JSON schema"))
         wanted = self.wanted
         if self.tables or _is_typed_dict(wanted):
             from .wanted_types import prepared

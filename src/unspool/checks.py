@@ -25,13 +25,25 @@ _C = TypeVar("_C")
 _LEAST_START = 3  # characters of a name that are taken for the start of a longer one
 
 
-def number(name: str, value: object, least: float, *, whole: bool = False, most: float | None = None) -> None:
+def number(
+    name: str,
+    value: object,
+    least: float,
+    *,
+    whole: bool = False,
+    most: float | None = None,
+    noun: str | None = None,
+) -> None:
     """Raises :class:`ConfigError` for what is no number, or out of bounds, or not a number at all (nan)."""
     fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     if fits and least <= value and (most is None or value <= most):  # type: ignore[operator]
         return
-    noun = "a whole number" if whole else "a number"
-    bounds = f", at least {least:g}" if most is None else f" from {least:g} to {most:g}"
+    noun = noun or ("a whole number" if whole else "a number")
+    bounds = (
+        f", at least {f'{least:,}' if whole else f'{least:g}'}"
+        if most is None
+        else f" from {least:g} to {most:g}"
+    )
     raise WrongSetting(name, value, f"give {noun}{bounds}")
 
 
@@ -67,10 +79,12 @@ def meant(name: object, known: Iterable[str]) -> str:
     return f". Did you mean {guess!r}?" if (guess := near(name, known)) else ""
 
 
-def keywords(homes: Mapping[str, type] = {}) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def keywords(
+    homes: Mapping[str, Callable[..., object]] = {},
+) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """For a function: a keyword that it does not have is :class:`UnknownSetting`, which says the nearest.
 
-    ``homes``: where settings of other names belong, as it is written, and the class whose settings they are.
+    ``homes``: where settings of other names belong, as it is written, and the class or function of them.
     A method knows those of its own class.
 
     >>> @keywords({"size=Size({})": type("Size", (), {"__init__": lambda self, *, width: None})})
@@ -120,7 +134,7 @@ def _unknown(
     called: Callable[..., object],
     name: str,
     own: Iterable[str],
-    homes: Mapping[str, type],
+    homes: Mapping[str, Callable[..., object]],
     args: tuple[object, ...],
 ) -> str:
     """What is wrong with the keyword ``name``, and what may be meant."""

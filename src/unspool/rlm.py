@@ -47,7 +47,10 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-_HOMES = {"budget=Budget({})": Budget, "settings=ModelSettings({})": ModelSettings}
+_HOMES: dict[str, Callable[..., object]] = {
+    "budget=Budget({})": Budget,
+    "settings=ModelSettings({})": ModelSettings,
+}
 _OF_ENGINE = {f"RLM({form})": home for form, home in _HOMES.items()}
 
 
@@ -109,9 +112,10 @@ class RLM:
     ) -> None:
         for name, count, least in (
             ("max_turns", max_turns, 1), ("max_depth", max_depth, 0), ("concurrency", concurrency, 1),
-            ("cell_memory", 1 << 30 if cell_memory is None else cell_memory, 16 * 2**20),
         ):  # fmt: skip
             number(name, count, least, whole=True)
+        if cell_memory is not None:
+            number("cell_memory", cell_memory, 16 * 2**20, whole=True, noun="bytes")
         number("cell_seconds", cell_seconds, 0.001)
         number("call_seconds", call_seconds, 0.001)
         for name, value, wanted, words in (
@@ -384,3 +388,6 @@ class RLM:
         except asyncio.CancelledError:
             if not isinstance(last, RunEnded):  # else it was stopped by cancel(), and has told its end
                 raise
+
+
+_HOMES["run(…, {})"] = RLM.run

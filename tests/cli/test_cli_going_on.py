@@ -34,7 +34,7 @@ def test_a_run_whose_model_is_in_python_goes_on_there(
     run = stopped(tmp_path, "mine:x")
     code, out, _ = cli(capsys, "runs", "show", run, "--runs", str(tmp_path))
     assert code == 0
-    assert f"to go on: rlm.resume('{run}') in Python, where the model mine:x is" in out
+    assert f"to go on with a higher limit: rlm.resume('{run}') in Python, where the model mine:x is" in out
     assert "unspool runs resume" not in out
     code, _, err = cli(capsys, "runs", "resume", run, "--max-turns", "5", "--runs", str(tmp_path))
     assert code == 2
@@ -72,6 +72,25 @@ def test_a_folder_of_runs_that_is_not_there_is_told(
     code, out, err = cli(capsys, *command, "--runs", str(tmp_path / "file"))
     assert (code, out) == (2, "")
     assert err.endswith(f"--runs {tmp_path / 'file'}: it is a file: name a folder\n")
+
+
+def test_an_address_is_not_fetched(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = cli(capsys, "ask", "what?", "https://example.com/x?a=1&b=2", "--model", "command:false")
+    assert (code, out) == (2, "")
+    assert (
+        "addresses are not fetched. Pipe in what is there: curl -sL 'https://example.com/x?a=1&b=2' |" in err
+    )
+
+
+def test_doctor_fails_where_no_model_can_be_used(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNSPOOL_MODEL", "nope:x")
+    code, out, _ = cli(capsys, "doctor")
+    assert code == 1
+    told = " ".join(out.split())
+    assert "model: none (UNSPOOL_MODEL: names nope:x: there is no model 'nope:x'" in told
+    assert told.count("the providers are") == 1
 
 
 def test_a_run_is_not_kept_in_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -199,7 +199,9 @@ async def test_async_tools_run_on_the_callers_loop() -> None:
         ({"concurrency": True}, "give a whole number"),
         ({"cell_seconds": "1"}, "give a number"),
         ({"cell_seconds": float("nan")}, "give a number"),
-        ({"cell_memory": "1G"}, "give a whole number"),
+        ({"cell_memory": "1G"}, "cell_memory='1G': give bytes, at least 16,777,216"),
+        ({"branches": 3}, r"RLM\(\) takes no branches=. Did you mean run\(…, branches=…\)"),
+        ({"answer": int}, r"Did you mean run\(…, answer=…\)"),
         ({"sandbox": None}, "sandbox=None: give a name"),
         ({"tools": print}, "a list of functions"),
         ({"instructions": None}, "give text"),
@@ -214,6 +216,12 @@ async def test_async_tools_run_on_the_callers_loop() -> None:
 def test_wrong_settings_are_named(settings: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         RLM(**{"model": ScriptedModel([]), **settings}).run("q", "c")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("answer", "told"), [(5, "int"), ([int], "list"), (True, "bool")])
+def test_a_value_for_the_type_of_an_answer_is_told_in_plain_words(answer: object, told: str) -> None:
+    with pytest.raises(ConfigError, match=f"it is a value. Give a type, such as {told}, or a JSON schema$"):
+        RLM(ScriptedModel([])).run("q", "c", answer=answer)
 
 
 @pytest.mark.parametrize(

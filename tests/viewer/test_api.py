@@ -445,11 +445,8 @@ def test_a_run_that_was_resumed_is_told_with_the_time_it_lay_still(
     model = ScriptedModel([stories.py("print(1)"), stories.py("print(2)"), stories.py("submit(1)")])
     run = RLM(model, runs=tmp_path, max_turns=1).run("?", "text")
     up = make_up(tmp_path)
-    assert (
-        up.ask(f"/api/runs/{run.id}")
-        .json["go_on"]
-        .endswith(f"resume {run.id} --runs {tmp_path} --max-turns N")
-    )
+    go_on = up.ask(f"/api/runs/{run.id}").json["go_on"]
+    assert go_on.startswith(f"to go on with a higher limit: rlm.resume('{run.id}') in Python")
     done = RLM(model, runs=tmp_path, max_turns=5).resume(run.id, "text")
     told = up.ask(f"/api/runs/{run.id}").json
     ((start, end),) = told["gaps"]

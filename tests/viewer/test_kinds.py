@@ -61,7 +61,9 @@ def test_a_run_that_failed_at_once_says_why_and_how_to_go_on(view: View, tmp_pat
     run = RLM(ScriptedModel([ModelError("auth", "no such key")]), runs=tmp_path).run("What?", "a mail")
     window = view(f"/run/{run.id}")
     page = window.page
-    page.get_by_text(f"to go on: unspool runs resume {run.id} --runs {tmp_path}").wait_for()
+    page.get_by_text(
+        f"to go on: rlm.resume('{run.id}') in Python, where the model scripted:model is"
+    ).wait_for()
     page.get_by_text("Nothing was paid for.").wait_for()
     window.go(f"/run/{run.id}/node/0/turn/1")
     page.get_by_text("The model did not reply: the model scripted:model failed: no such key").wait_for()

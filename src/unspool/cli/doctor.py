@@ -49,7 +49,7 @@ def doctor(
 ) -> None:
     """Show what is protected here, which models are found, and why.
 
-    Exit code: 0 if the sandbox works on this machine, else 1.
+    Exit code: 0 if the sandbox works on this machine and there is a model, else 1.
     """
     with errors_as_exits():
         from ..models.discover import discover
@@ -66,7 +66,7 @@ def doctor(
             told = _page(sandbox, models, attacks)
         Output(sys.stdout).write(told)
     held = attacks is None or attacks.held
-    raise typer.Exit(0 if _runs(sandbox) and held else FAILED)
+    raise typer.Exit(0 if _runs(sandbox) and held and models.model is not None else FAILED)
 
 
 def _attack() -> AttackReport:
@@ -156,7 +156,8 @@ def _print_attacks(console: Console, attacks: AttackReport) -> None:
 
 def _print_models(console: Console, models: Found) -> None:
     if models.model is None:
-        console.print(f"model: none ({safe(models.reason)})", style="bold")
+        why = models.reason.partition(" A name is ")[0].rstrip(".")  # the row of it says the names, too
+        console.print(f"model: none ({safe(why)})", style="bold")
     else:
         other = f", sub-calls: {models.sub_model}" if models.sub_model != models.model else ""
         console.print(f"model: {safe(models.model + other)} ({safe(models.reason)})", style="bold")

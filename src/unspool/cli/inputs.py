@@ -98,6 +98,11 @@ def read_answer_type(given: str | None) -> object:
 
 
 def _read(name: str) -> str | Path:
+    if name.startswith(("http://", "https://")) and not os.path.lexists(name):
+        raise ContextError(
+            f"{name}: addresses are not fetched. Pipe in what is there: "
+            f"curl -sL {shlex.quote(name)} | unspool ask QUESTION"
+        )
     if name != STDIN:
         return read_name(name)
     if sys.stdin is None:

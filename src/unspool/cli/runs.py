@@ -69,7 +69,8 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None, started: Run
     if ended is not None and ended.limit == "turns" and isinstance(own, int) and ended.turns >= own:
         return ""  # its strategy takes no more turns, whatever the limit is
     if started is not None and (model := of_a_program(started)):
-        return f"to go on: rlm.resume({run!r}) in Python, where the model {model} is"
+        limit = " with a higher limit" if ended is not None and ended.limit is not None else ""
+        return f"to go on{limit}: rlm.resume({run!r}) in Python, where the model {model} is"
     command = f"unspool runs resume {run}{runs_option(folder)}"
     if ended is not None and ended.limit is not None:
         return f"to go on with a higher limit: {command} {RAISED_BY[ended.limit]} N"
