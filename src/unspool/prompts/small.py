@@ -31,7 +31,19 @@ def _source(noun: str) -> str:
     return _OURS.sub("", read_text(f"small_{noun}.py"))
 
 
-HELPERS = ("formats", "records", "tables", "dates", "words", "code", "prose", "look", "tools", "numbers")
+HELPERS = (
+    "formats",
+    "records",
+    "tables",
+    "dates",
+    "words",
+    "code",
+    "prose",
+    "named",
+    "look",
+    "tools",
+    "numbers",
+)
 IMPORTS = (
     "import re, json, math, statistics, collections, itertools",
     "from collections import Counter, defaultdict",

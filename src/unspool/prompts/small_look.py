@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .small_code import PYTHON, classes, definitions, functions, is_code, owners
+from .small_named import narrowed
 from .small_prose import blocks_of, follow, is_prose, is_wrapped, sentences_of
 from .small_records import field_list, in_files, lines_of, records, without_marks
 from .small_tables import has_tables, table_lines
@@ -122,7 +123,12 @@ def look(question: str, data: Sequence[str]) -> None:
     A few lines of prose have no groups where many of them are asked about: they are for ``classify``.
     """
     globals().update(asked_now=question)
-    data = _in_memory(data)
+    if found := narrowed(question, globals().get("context")):
+        data, names, told = found
+        print(told)  # noqa: T201
+        globals().update(lines=data, columns=names)
+    else:
+        data = _in_memory(data)
     if columns:
         print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
         if held := _numeric(data):
