@@ -14,8 +14,8 @@ from unspool.prompts.small_named import narrowed
 from unspool.testing import ScriptedModel
 
 FILES = {
-    "shop/tea.py": "class Tea:\n    hour = 9\n\nclass Cup(Tea):\n    pass\n" + "# a cup\n" * 40,
-    "shop/ice.py": "class Ice:\n    hour = 11\n" + "# a cone\n" * 40,
+    "shop/tea.py": "class Tea:\n    hour = 9\n\nclass Cup(Tea):\n    def pour(self):\n        pass\n",
+    "shop/ice.py": "class Ice:\n    hour = 11\n" + "    # a cone of ice, or two\n" * 40,
     "other/ice.txt": "cold\n",
     "orders.csv": "id,name,total\n" + "".join(f"{n},ann,{n}.5\n" for n in range(30)),
 }
@@ -48,7 +48,7 @@ def test_the_file_that_is_named_is_looked_at_alone(context: object, said: str) -
     query = f"How many classes are there in {said}?"
     answer, look = run_on(context, query, "print(1)\nsubmit([len(classes), len(lines)])")
     assert "lines: those of shop/tea.py alone" in look
-    assert answer == [2, 45]
+    assert answer == [2, 6]
 
 
 def test_the_rows_of_a_table_that_is_named(context: object) -> None:

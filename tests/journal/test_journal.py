@@ -17,7 +17,7 @@ from typing import cast
 import pytest
 
 from unspool import RLM, FailedCall, Usage
-from unspool.errors import JournalError
+from unspool.errors import JournalError, WrongSetting
 from unspool.events import (
     EVENTS,
     AnswerAccepted,
@@ -300,8 +300,10 @@ def test_runs_are_kept_by_default_and_not_when_told(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_told_before_money_is_spent(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     model = ScriptedModel([py("submit(1)")])
+    with pytest.raises(WrongSetting, match="it is a file: name a folder"):
+        RLM(model, runs=tmp_path / "file")
     with pytest.raises(JournalError, match="runs=DIR"):
-        RLM(model, runs=tmp_path / "file").run("q", "c")
+        RLM(model, runs=tmp_path / "file" / "below").run("q", "c")
     assert model.requests == []
 
 

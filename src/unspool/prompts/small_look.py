@@ -138,7 +138,7 @@ def look(question: str, data: Sequence[str]) -> None:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
         if MANY_ASKED.search(without_examples(question)):
             return
-    elif sum(map(len, data)) <= SHORT and not in_files(globals().get("context")):
+    elif sum(map(len, data)) <= SHORT and not found and not in_files(globals().get("context")):
         return
     if code := is_code(data):
         _print_code(data)

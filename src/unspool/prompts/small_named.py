@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .small_records import MOST_FILES, MOST_ROWS, Row, lines_of, records
+from .small_records import MOST_FILES, MOST_ROWS, Row, _lines, records
 
 _FILE_ASKED = re.compile(
     r"\b(?:which|what)\b[^.?!]{,30}\b(?:files?|paths?|modules?|documents?|scripts?)\b", re.IGNORECASE
@@ -38,11 +38,11 @@ def narrowed(question: str, data: object) -> tuple[Sequence[str], list[str], str
         texts = [data[name] for name in chosen]  # type: ignore[index]
         if not all(map(_is_text, texts)):
             return None  # tables, say, which have rows of their own
-        rows, columns = records([line for text in texts for line in lines_of(text)])
+        rows, columns = records([line for text in texts for line in _lines(text)])
         return rows, columns, f"lines: those of {', '.join(chosen)} alone"
     if not _FILE_ASKED.search(question):
         return None
-    each = ((name, line) for name, text in _texts_of(data) for line in lines_of(text) if line.strip())
+    each = ((name, line) for name, text in _texts_of(data) for line in _lines(text) if line.strip())
     rows = [Row.of(FIELDS, [name, line]) for name, line in itertools.islice(each, MOST_ROWS)]
     return rows, list(FIELDS), "lines: each with the file that it is of"
 
