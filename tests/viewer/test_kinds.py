@@ -189,11 +189,11 @@ def test_a_long_text_is_gone_through_by_the_keyboard(view: View, tmp_path: Path)
     page.locator(".answer button", has_text="Show more").focus()
     page.keyboard.press("Enter")
     page.locator(".answer button", has_text="Show more: ").get_by_text("characters are left").wait_for()
-    while page.locator(".answer button").count():
-        shown = page.locator(".answer pre").inner_text()
+    while len(shown := page.locator(".answer pre").inner_text()) < len(answer.strip()):
+        page.locator(".answer button").wait_for()
         page.keyboard.press("Enter")
         page.wait_for_function(
             "size => document.querySelector('.answer pre').textContent.length > size", arg=len(shown)
         )
     assert page.locator(".answer pre").inner_text().strip() == answer.strip()
-    assert page.evaluate("document.activeElement.tagName") == "PRE"
+    page.wait_for_function("document.activeElement.tagName === 'PRE'")

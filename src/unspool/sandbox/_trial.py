@@ -92,11 +92,20 @@ async def tried(open_repl: Open) -> Tried:
     return found
 
 
+LONGEST_FOLDER = 70  # bytes: the path of a socket may have 104 on macOS, and what is made below has its own
+
+
+def _short_folder() -> str | None:
+    """Where the folder is made: for temporary files, unless a socket below has too long a path there."""
+    usual = os.path.realpath(tempfile.gettempdir())
+    return None if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp"
+
+
 @contextlib.contextmanager
 def _planted() -> Iterator[tuple[str, str, int]]:
     """A folder with files and a socket, the home folder, and the port of a server."""
     with (
-        tempfile.TemporaryDirectory(prefix="unspool-trial-") as folder,
+        tempfile.TemporaryDirectory(prefix="unspool-trial-", dir=_short_folder()) as folder,
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.socket(socket.AF_UNIX) as local,
     ):
