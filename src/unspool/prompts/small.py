@@ -143,24 +143,12 @@ def _repeats(value: list[object]) -> bool:
     return len(names) == len(value) >= FEWEST and len(set(names)) < len(names)
 
 
-def check_answer(query: str, value: object, sub_calls: int) -> str | None:
-    """The reason to refuse an answer once, from the kind of thing that was asked; or ``None``."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = str(value)
-    many = _MANY.search(query) is not None
+def _wrong_labels(query: str, value: object, sub_calls: int) -> str | None:
+    """The reason to refuse an answer about what lines mean."""
     if sub_calls == 0 and JUDGED.search(query):
         return (
             "meaning was asked, and code cannot read it: use classify(lines, {'label': 'what it means', …}), "
             "then submit"
-        )
-    if isinstance(value, str) and len(value) > LONGEST_NAME and value.count(" ") > 5 and _SHORT.search(query):
-        return (
-            "this is a whole line. Take only what was asked from it: with values(), with times(), or by hand"
-        )
-    if " " in text and text.casefold() in query.casefold() and not _CHOICE.search(query):
-        return (
-            "this only says again what is in the question. Look at the lines: copy from them what was asked, "
-            "then submit that"
         )
     if sub_calls and _every_line(value) and _SOME.search(query):
         return (
@@ -171,6 +159,25 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         return (
             "one was asked, and this is the label of each line. Count them: "
             "submit(top(labels)[0][0]) for the most frequent one"
+        )
+    return None
+
+
+def check_answer(query: str, value: object, sub_calls: int) -> str | None:
+    """The reason to refuse an answer once, from the kind of thing that was asked; or ``None``."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    text = str(value)
+    many = _MANY.search(query) is not None
+    if wrong := _wrong_labels(query, value, sub_calls):
+        return wrong
+    if isinstance(value, str) and len(value) > LONGEST_NAME and value.count(" ") > 5 and _SHORT.search(query):
+        return (
+            "this is a whole line. Take only what was asked from it: with values(), with times(), or by hand"
+        )
+    if " " in text and text.casefold() in query.casefold() and not _CHOICE.search(query):
+        return (
+            "this only says again what is in the question. Look at the lines: copy from them what was asked, "
+            "then submit that"
         )
     if many and not number and not any(c.isdigit() for c in text):
         return "a number was asked, and this is none. Print the number, then submit it"

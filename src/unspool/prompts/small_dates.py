@@ -61,7 +61,7 @@ def dates_in(text: str) -> dict[str, Date]:
 
 
 def _month_of(date: dict[str, str | None]) -> int:
-    """Of the month."""
+    """The number of its month."""
     number = date.get("number")
     return int(number) if number is not None else _MONTHS.index(str(date["month"])[:3].lower()) + 1
 
@@ -85,14 +85,15 @@ def _sought(date: dict[str, str | None]) -> Date | None:
     # Without the year, where no other one stands behind it, at once or behind the time of day.
     no_other = rf"(?!(?:[/ ,]+| [\d:]{{5,8}} )(?!{year})(?:19|20)\d\d)"
     pattern = rf"{_any_of(full).pattern}|(?:{_any_of(short).pattern}){no_other}"
-    return Date((*full, *short), re.compile(pattern))
+    return Date((*full, *short), re.compile(pattern, re.IGNORECASE))
 
 
 def _any_of(forms: list[str]) -> re.Pattern[str]:
     bounded = "|".join((r"(?<!\d)" if form[0].isdigit() else "") + re.escape(form) for form in forms)
-    return re.compile(rf"(?:{bounded})(?!\d)")
+    return re.compile(rf"(?:{bounded})(?!\d)", re.IGNORECASE)
 
 
+MOST_ASKED = 10_000  # characters of a question that are looked through for dates
 # "from 3 May to 5 May": the first and the last of many days, which are not sought as such.
 _BOUNDS = (
     r"\b(?:from|between|since|after|before|until|till) %s(?:,? (?:to|and|until|till|through|up to|-|–) %s)?"
@@ -110,9 +111,6 @@ def without_bounds(text: str) -> str:
     """The text without the dates between which, or from which on, something is asked."""
     said = "|".join(map(re.escape, dates_in(text[:MOST_ASKED])))
     return re.sub(_BOUNDS % (f"(?:{said})", f"(?:{said})"), " ", text) if said else text
-
-
-MOST_ASKED = 10_000  # characters of a question that are looked through for dates
 
 
 def day_of(line: str) -> Day | None:

@@ -138,13 +138,14 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
         return "word"
     if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or MANY_ASKED.search(query))):
         return "meaning"
-    if _HOW_MUCH.match(query) and numbers_asked(query, look):
+    numbers = numbers_asked(query, look)
+    if numbers and _HOW_MUCH.match(query):
         return "number"  # what follows says of what: "How cold was it? Give the lowest of that month."
     code = PYTHON in look and _CODE.search(query)
     for kind, cue in _COMPILED:
         if code and kind != "hop":
             return "code"
-        if kind != "hop" and numbers_asked(query, look):
+        if numbers and kind != "hop":
             return "number"
         if (children or kind != "hop") and cue.search(query):
             bounded = _CLOCK.search(query) or without_bounds(query) != query

@@ -30,6 +30,7 @@ from .small_words import (
     examples_of,
     meant,
     neighbours,
+    says,
     sought,
     without_examples,
 )
@@ -123,22 +124,14 @@ def look(question: str, data: Sequence[str]) -> None:
     A few lines of prose have no groups where many of them are asked about: they are for ``classify``.
     """
     globals().update(asked_now=question)
-    if found := narrowed(question, globals().get("context")):
-        data, names, told = found
-        print(told)  # noqa: T201
-        globals().update(lines=data, columns=names)
-    else:
-        data = _in_memory(data)
-    if columns:
-        print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
-        if held := _numeric(data):
-            print(NUMBERS + ", ".join(f"{n} {columns[n - 1]}" for n in held))  # noqa: T201
+    data, shown = _in_memory(question, data)
+    _print_columns(data)
     prose = is_prose(data) and len(columns) <= MOST_OF_TEXT
     if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
         if MANY_ASKED.search(without_examples(question)):
             return
-    elif sum(map(len, data)) <= SHORT and not found and not in_files(globals().get("context")):
+    elif shown and sum(map(len, data)) <= SHORT:
         return
     if code := is_code(data):
         _print_code(data)
@@ -160,12 +153,20 @@ def look(question: str, data: Sequence[str]) -> None:
         print_forms(group, 2 if texts is data else MOST_SENTENCES)
 
 
-def _in_memory(data: Sequence[str]) -> list[str]:
-    """The lines to look at. Those of files and tables are read now, and ``lines`` and ``columns`` are set."""
+def _in_memory(question: str, data: Sequence[str]) -> tuple[list[str], bool]:
+    """The lines to look at, and whether the description of the context shows them where they are few.
+
+    Those of files and tables are read now, and ``lines`` and ``columns`` are set to them.
+    """
     given = globals().get("context")
+    if found := narrowed(question, given):
+        data, names, told = found
+        print(told)  # noqa: T201
+        globals().update(lines=data, columns=names)
+        return list(data), False
     if has_tables(given):
-        data, names, told = table_lines(given)
-        for each in told:
+        data, names, all_told = table_lines(given)
+        for each in all_told:
             print(each)  # noqa: T201
         globals().update(lines=data, columns=names)
     elif in_files(given):
@@ -173,6 +174,12 @@ def _in_memory(data: Sequence[str]) -> list[str]:
         if len(data) >= MOST_LINES:
             print(f"lines has the first {MOST_LINES:,} lines of these files.")  # noqa: T201
         globals().update(lines=data, columns=names)
+    return _read(data), not in_files(given)
+
+
+def _read(data: Sequence[str]) -> list[str]:
+    """The lines of a context that is one file; ``lines`` and ``columns`` are set where they are records."""
+    given = globals().get("context")
     if isinstance(data, list):
         return data
     some = list(data[: MOST_LINES + 1])
@@ -185,6 +192,13 @@ def _in_memory(data: Sequence[str]) -> list[str]:
     if names or len(rows) < read:
         globals().update(lines=rows, columns=names)
     return list(rows)
+
+
+def _print_columns(data: Sequence[str]) -> None:
+    if columns:
+        print("fields: " + ", ".join(f"{n} {name}" for n, name in enumerate(columns, 1)))  # noqa: T201
+        if held := _numeric(data):
+            print(NUMBERS + ", ".join(f"{n} {columns[n - 1]}" for n in held))  # noqa: T201
 
 
 def _print_code(data: Sequence[str]) -> None:
@@ -262,7 +276,7 @@ def _nearest(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[s
 
     def far(number: int) -> tuple[bool, int]:
         told = columns[number - 1].casefold().rstrip("s") in low or any(
-            _says(question, v) for v in few[number]
+            says(question, v) for v in few[number]
         )
         return not told, len(few[number])
 
@@ -272,10 +286,10 @@ def _nearest(question: str, few: dict[int, Counter[str]]) -> dict[int, Counter[s
 def _labelled(question: str, data: Sequence[str], few: dict[int, Counter[str]]) -> list[str]:
     """The lines with fields that the question names as they are spelt; else by parts of the first one."""
     text = without_examples(question)
-    says = {number: {value for value in held if _says(text, value)} for number, held in few.items()}
+    said = {number: {value for value in held if says(text, value)} for number, held in few.items()}
     if not columns and 1 in few and any(value.strip("[](),") in _CALENDAR for value in few[1]):
         return []  # a line that begins with its day of the week has no label
-    named = {number: values for number, values in says.items() if values}
+    named = {number: values for number, values in said.items() if values}
     if (paired := _paired(text)) and (found := _having(data, paired | named)):
         return found
     if not named and 1 in few:
@@ -302,16 +316,6 @@ def _paired(question: str) -> dict[int, set[str]]:
             if values := {value for value in values if value.casefold() not in COMMON_WORDS}:
                 paired[number] = values
     return paired
-
-
-def _says(question: str, value: str) -> bool:
-    """Whether a question has this value of a field, as it is spelt and as a whole."""
-    bare = value.strip("[]():,")
-    if bare not in question:  # before a pattern is made of it, which takes long where it is long
-        return False
-    if not re.search(r"\w", bare) or bare.casefold() in COMMON_WORDS:
-        return False
-    return re.search(rf"(?<![\w$.:/-]){re.escape(bare)}(?![\w$]|[.:/-]\w)", question) is not None
 
 
 def _has(fields: list[str], named: dict[int, set[str]]) -> bool:

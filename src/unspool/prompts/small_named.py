@@ -20,7 +20,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .small_records import MOST_FILES, MOST_ROWS, Row, _lines, records
+from .small_records import MOST_FILES, MOST_ROWS, Row, _is_file, _lines, records
+from .small_words import says
 
 _FILE_ASKED = re.compile(
     r"\b(?:which|what)\b[^.?!]{,30}\b(?:files?|paths?|modules?|documents?|scripts?)\b", re.IGNORECASE
@@ -51,14 +52,12 @@ def _named(question: str, names: Sequence[str]) -> list[str]:
     """The files whose path the question has; else those whose last part it has, where one alone ends so."""
     ends = {name: name.rpartition("/")[2] for name in names}
     often = Counter(ends.values())
-    alone = [name for name, end in ends.items() if often[end] == 1 and _says_file(question, end)]
-    return [name for name in names if _says_file(question, name)] or alone
+    alone = [name for name, end in ends.items() if often[end] == 1 and _names_file(question, end)]
+    return [name for name in names if _names_file(question, name)] or alone
 
 
-def _says_file(question: str, name: str) -> bool:
-    if len(name) < SHORTEST_NAME or name not in question:
-        return False
-    return re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w/-]|\.\w)", question) is not None
+def _names_file(question: str, name: str) -> bool:
+    return len(name) >= SHORTEST_NAME and says(question, name)
 
 
 def _names_of(data: object) -> list[str]:
@@ -69,7 +68,7 @@ def _names_of(data: object) -> list[str]:
 
 
 def _is_text(text: object) -> bool:
-    return isinstance(text, str) or hasattr(type(text), "line_span")
+    return isinstance(text, str) or _is_file(text)
 
 
 def _texts_of(data: object) -> Iterable[tuple[str, object]]:

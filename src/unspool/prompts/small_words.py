@@ -92,7 +92,7 @@ def sought(question: str) -> dict[str, Sought]:
     text = without_bounds(without_examples(question))
     for said, date in dates_in(text).items():
         text = text.replace(said, " ", 1)
-        found[said] = Sought(date.forms, False, re.compile(date.pattern.pattern, re.IGNORECASE), None)
+        found[said] = Sought(date.forms, False, date.pattern, None)
     for said in re.findall(r"[^\W_](?:[\w.:/@$\[\]'’-]*[^\W_])?", text):
         word = re.sub(r"['’]s$", "", said)
         low = word.casefold()
@@ -123,6 +123,20 @@ def meant(question: str, there: Collection[str]) -> dict[str, Sought]:
 def _beginning(stem: str) -> str:
     """A word with this stem: "manag" is in managing, not in Management; "allocat" is in allocateBlock."""
     return rf"(?<![^\W_])(?i:{re.escape(stem)}[a-z]{{0,4}})(?![a-z])"
+
+
+def says(question: str, value: str) -> bool:
+    """Whether a question has this value of a field, or this name of a file, as it is spelt and as a whole.
+
+    >>> says("How many are in tea.py?", "tea.py"), says("How many are in tea.py.bak?", "tea.py")
+    (True, False)
+    """
+    bare = value.strip("[]():,")
+    if bare not in question:  # before a pattern is made of it, which takes long where it is long
+        return False
+    if not re.search(r"\w", bare) or bare.casefold() in COMMON_WORDS:
+        return False
+    return re.search(rf"(?<![\w$.:/-]){re.escape(bare)}(?![\w$]|[.:/-]\w)", question) is not None
 
 
 def without_examples(question: str) -> str:
