@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -51,6 +53,16 @@ motto = "a = b"
 """
 
 
+@contextmanager
+def fields(names: list[str]) -> Iterator[None]:
+    """The names of fields, as they are in the REPL of a node."""
+    small_look.columns[:] = names
+    try:
+        yield
+    finally:
+        small_look.columns.clear()
+
+
 def test_access_logs_have_their_fields() -> None:
     rows, names = records(ACCESS)
     assert names == ["address", "user", "time", "method", "path", "status", "bytes", "referer", "agent"]
@@ -71,14 +83,11 @@ def test_a_status_that_is_named_is_read_by_its_field_and_a_range_of_it_is_not() 
     _, names = records(ACCESS)
 
     assert names[5] == "status"
-    small_look.columns[:] = names
-    try:
+    with fields(names):
         assert small_look._paired("requests with status 204?") == {6: {"204"}}
         assert small_look._paired('requests where "status": "204"?') == {6: {"204"}}
         assert small_look._paired("requests whose status is 204?") == {6: {"204"}}
         assert small_look._paired("requests with status 200 to 204?") == {}
-    finally:
-        small_look.columns[:] = []
 
 
 def test_the_log_of_git_is_a_record_a_commit() -> None:
@@ -137,20 +146,14 @@ def test_long_texts_are_taken_apart_in_a_moment() -> None:
     ],
 )
 def test_a_number_is_read_as_it_is_written(text: str, number: float) -> None:
-    small_look.columns[:] = ["total"]
-    try:
+    with fields(["total"]):
         assert numbers([Row.of(["total"], [text])], "total") == [number]
-    finally:
-        small_look.columns[:] = []
 
 
 def test_a_field_of_endless_digits_is_looked_at() -> None:
     rows = records([json.dumps({"id": "9" * n, "shop": "ab"[n % 2]}) for n in range(4_990, 5_050)])[0]
-    small_look.columns[:] = ["id", "shop"]
-    try:
+    with fields(["id", "shop"]):
         small_look.look("Which shop is most frequent?", list(rows))
-    finally:
-        small_look.columns[:] = []
 
 
 def test_a_small_table_is_no_prose(capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,11 +161,8 @@ def test_a_small_table_is_no_prose(capsys: pytest.CaptureFixture[str]) -> None:
         f"web-{n},{8000 + 7 * n % 5},host-{n}.example.com,on\n" for n in range(12)
     )
     rows, names = records(table.splitlines())
-    small_look.columns[:] = names
-    try:
+    with fields(names):
         small_look.look("Which port has web-3?", list(rows))
-    finally:
-        small_look.columns[:] = []
     assert "Prose" not in capsys.readouterr().out
 
 
@@ -171,23 +171,17 @@ def test_of_many_fields_those_that_the_question_names_are_shown(capsys: pytest.C
     rows = records(
         [",".join(names), *(",".join(f"v{row % (2 + n)}" for n in range(8)) for row in range(400))]
     )[0]
-    small_look.columns[:] = names
-    try:
+    with fields(names):
         small_look.look("How often is part 7 with another one?", list(rows))
-    finally:
-        small_look.columns[:] = []
     shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("field(")]
     assert [line[len("field(lines, ")] for line in shown] == list("1238")
 
 
 def test_a_field_is_found_as_it_stands_in_the_text_as_well() -> None:
     rows, names = records(INI.splitlines())
-    small_look.columns[:] = names
-    try:
+    with fields(names):
         assert find("port = 25", among=rows) == find("port: 25", among=rows) == [rows[2]]
         assert find("a = b", among=rows) == [rows[2]]
-    finally:
-        small_look.columns[:] = []
 
 
 def test_a_chat_has_names_and_texts() -> None:
