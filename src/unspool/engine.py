@@ -18,9 +18,9 @@ from .answers import AnswerType
 from .budget import Budget, Meter
 from .cache import ReplyCache
 from .checks import kind
-from .contexts.identity import hash_of
+from .contexts.identity import known_by
 from .contexts.looking import looked
-from .contexts.marks import marks_in_thread
+from .contexts.marks import PartMarks
 from .contexts.named import named_twice, only_named
 from .contexts.several import Contexts, check_beside, plain
 from .contexts.sources import closed_in, names_of, only_text, sources_in, with_sources
@@ -150,6 +150,7 @@ class Engine:
         scope.note(named_twice(sources) if sources else only_named(task.context))
         if driver is not None:
             scope.spawn, scope.driven = driver.spawn, True
+        known, parts = (None, PartMarks()) if settings.store is None else await known_by(context)
         started = RunStarted(
             run=log.run,
             query=query,
@@ -158,12 +159,12 @@ class Engine:
             profile=scope.profile.name,
             context=told,
             settings={**self._told(scope, task, plan), "strategy": strategy},
-            context_hash=await hash_of(context) if settings.store is not None else None,
+            context_hash=known,
             sources=tuple(dict.fromkeys(sources)) or paths,
             folder=os.getcwd() if sources or paths else "",
             kept=plain(context) if settings.keep_context and not any(sources_in(context)) else None,
             paths=bool(paths),
-            marks=await marks_in_thread(context) if settings.store is not None else (),
+            marks=parts.marks,
         )
         with kept(settings.store, log.run):
             self._listen(scope, asker.listener)

@@ -7,7 +7,6 @@ one, :class:`ConfigError` for other models.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,8 +16,7 @@ from .answers import AnswerType
 from .budget import Reply
 from .contexts import Contexts
 from .contexts.grown import as_it_was, what_changed
-from .contexts.identity import hash_of
-from .contexts.marks import differing
+from .contexts.identity import known_by
 from .contexts.named import read_names
 from .contexts.sources import with_sources
 from .errors import ConfigError, ContextError, JournalError
@@ -108,14 +106,16 @@ class Past:
         """The context that the run began with, and what there is to note of that: one that has only grown is
         cut back. Refuses another one."""
         started = self.started
-        if await hash_of(context) == started.context_hash:
+        known, parts = await known_by(context)
+        if known == started.context_hash:
             return context, ()
         was = as_it_was(context, self.measured, started.sources)
-        if was.notes and not was.changes and await hash_of(was.context) == started.context_hash:
+        if was.notes:
+            known, parts = await known_by(was.context)
+        if not was.changes and known == started.context_hash:
             return was.context, was.notes
-        others = await asyncio.to_thread(differing, was.context, started.marks)
         alone = self.measured is not None and self.measured.parts == 1
-        why = what_changed(was, others, alone=alone)
+        why = what_changed(was, parts.differing(started.marks), alone=alone)
         raise ContextError(
             f"the context is not the one that the run {started.run} began with: {why}. "
             "What was found out of the old one does not hold for it. Give the old one, or start a new run"

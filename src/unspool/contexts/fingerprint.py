@@ -17,7 +17,7 @@ True
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..errors import ContextError
 from .grants import open_entry
@@ -29,32 +29,25 @@ SAMPLES, SAMPLE = 64, 64 << 10
 MANY = 8  # samples of each file, where there are many files
 _PIECE = 1 << 20
 
+Through = Callable[[Entry, Iterator[bytes]], Iterator[bytes]]
 
-def parts_of(source: Source) -> Iterator[bytes]:
-    """The bytes that its hash is made of."""
+
+def parts_of(source: Source, through: Through | None = None) -> Iterator[bytes]:
+    """The bytes that its hash is made of; those of each file come ``through`` this."""
     yield repr((source.start, source.stop, [(e.path, e.size) for e in source.entries])).encode(
         "utf-8", "surrogateescape"
     )
-    for _, parts in parts_by_entry(source):
-        yield from parts
-
-
-def parts_by_entry(source: Source) -> Iterator[tuple[Entry, Iterator[bytes]]]:
-    """The same, file by file."""
     whole = source.size <= WHOLE
     samples = SAMPLES if len(source.entries) == 1 else MANY
     for entry in source.entries:
-        yield entry, _parts(source, entry, whole or entry.size <= SMALL, samples)
+        try:
+            parts = _parts(source, entry, whole or entry.size <= SMALL, samples)
+            yield from parts if through is None else through(entry, parts)
+        except OSError as error:
+            raise ContextError(f"{entry.path} cannot be read: {error.strerror or error}.") from None
 
 
 def _parts(source: Source, entry: Entry, whole: bool, samples: int) -> Iterator[bytes]:
-    try:
-        yield from _read(source, entry, whole, samples)
-    except OSError as error:
-        raise ContextError(f"{entry.path} cannot be read: {error.strerror or error}.") from None
-
-
-def _read(source: Source, entry: Entry, whole: bool, samples: int) -> Iterator[bytes]:
     fd = open_entry(source.root, entry)
     try:
         if whole:

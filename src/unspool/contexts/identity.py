@@ -19,10 +19,11 @@ import enum
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..images import Image, is_pil
 from .fingerprint import parts_of
+from .marks import PartMarks, has_marks
 from .several import Contexts
 from .sources import Source
 from .table_bytes import table_parts
@@ -38,15 +39,16 @@ class _Unknown(Exception):
     """There is a value inside that no hash is known for."""
 
 
-def context_hash(value: object) -> str | None:
-    """SHA-256 of the content, in hexadecimal; ``None`` where it cannot be told."""
+def context_hash(value: object, marks: PartMarks | None = None) -> str | None:
+    """SHA-256 of the content, in hexadecimal; ``None`` where it cannot be told. ``marks``: they are made on
+    the way."""
     try:
-        return _hash(value, 0).hex()
+        return _hash(value, 0, marks).hex()
     except (_Unknown, RecursionError):
         return None
 
 
-def _hash(value: object, depth: int) -> bytes:
+def _hash(value: object, depth: int, marks: PartMarks | None = None, name: str = "") -> bytes:
     kind = type(value)
     if depth > 64:
         raise _Unknown
@@ -66,15 +68,23 @@ def _hash(value: object, depth: int) -> bytes:
         return _text(str.__str__(value))
     if isinstance(value, Mapping):
         kind_of_mapping = "contexts" if isinstance(value, Contexts) else "mapping"
-        pairs = (_hash(part, depth + 1) for pair in value.items() for part in pair)
-        return _digest(kind_of_mapping, pairs)
+        return _digest(kind_of_mapping, _pairs(value, depth + 1, marks if depth == 0 else None))
     if isinstance(value, list | tuple):
         return _digest("tuple" if isinstance(value, tuple) else "list", (_hash(v, depth + 1) for v in value))
     if isinstance(value, set | frozenset):
         return _digest("set", sorted(_hash(item, depth + 1) for item in value))
     if isinstance(value, Source):
-        return _digest("source", parts_of(value))
+        return _digest("source", parts_of(value, None if marks is None else marks.files(name, value)))
     return _record(value, depth)
+
+
+def _pairs(value: Mapping[object, object], depth: int, marks: PartMarks | None) -> Iterator[bytes]:
+    for key, part in value.items():
+        yield _hash(key, depth)
+        digest = _hash(part, depth, marks, str(key))
+        if marks is not None:
+            marks.part(str(key), part, digest)
+        yield digest
 
 
 def _text(text: str) -> bytes:
@@ -124,8 +134,15 @@ def _record(value: object, depth: int) -> bytes:
         raise _Unknown from None
 
 
-async def hash_of(context: object) -> str | None:
-    """Of a small text at once; what may be large is read in a thread, so that the loop goes on."""
+async def known_by(context: object) -> tuple[str | None, PartMarks]:
+    """Its hash and the marks of its parts, of one reading. Of a small text at once; what may be large is read
+    in a thread, so that the loop goes on."""
     if isinstance(context, str) and len(context) < 1_000_000:
-        return context_hash(context)
-    return await asyncio.to_thread(context_hash, context)
+        return _known_by(context)
+    return await asyncio.to_thread(_known_by, context)
+
+
+def _known_by(context: object) -> tuple[str | None, PartMarks]:
+    marks = PartMarks()
+    known = context_hash(context, marks if has_marks(context) else None)
+    return known, marks if known is not None else PartMarks()
