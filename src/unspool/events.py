@@ -353,3 +353,17 @@ EVENTS: tuple[type[Event], ...] = (
     ModelReplied, CellStarted, CellEnded, BatchStarted, CallStarted, CallEnded, ToolEnded, Cited, Diverged,
     Hinted, AnswerRefused, AnswerAccepted, NodeEnded, BranchesDecided, RunEnded,
 )  # fmt: skip
+
+
+def lived(seconds: float, before: float, event: Event) -> float:
+    """How long a run has taken up to this event, without the time that it lay still. ``seconds``: up to the
+    event ``before``, which is its time.
+
+    The times of events are the clock's, which may be set back; a run that came to an end has said how
+    long it took by one that may not.
+    """
+    if isinstance(event, RunEnded):
+        return event.seconds
+    if isinstance(event, RunStarted | RunResumed):
+        return seconds
+    return seconds + max(0.0, event.time - before)

@@ -27,9 +27,9 @@ from .events import (
     Event,
     ModelReplied,
     RunEnded,
-    RunResumed,
     RunStarted,
     StrategyChosen,
+    lived,
 )
 from .strategies import StrategyName, checked
 from .types import DRIVEN, ROOT
@@ -170,16 +170,8 @@ class Past:
 
     @property
     def seconds(self) -> float:
-        """The time that the run has taken, without the time that it lay still.
-
-        The times of events are the clock's, which may be set back; a run that came to an end has said how
-        long it took by one that may not.
-        """
+        """The time that the run has taken, without the time that it lay still."""
         total, before = 0.0, self.started.time
         for event in self.events:
-            if isinstance(event, RunEnded):
-                total = event.seconds
-            elif not isinstance(event, RunResumed):
-                total += max(0.0, event.time - before)
-            before = event.time
+            total, before = lived(total, before, event), event.time
         return total

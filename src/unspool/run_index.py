@@ -91,7 +91,7 @@ class RunIndex:
         path = self._journal.folder / run
         row = RunRow(run, stamp, size=_size(path))
         calls: set[int] = set()
-        begun, last = False, 0.0  # without its first event nothing can be made of a run
+        begun, last, seconds = False, 0.0, 0.0  # without its first event nothing can be made of a run
         try:
             for line in whole_lines(path / EVENTS_FILE):
                 event = decode(line, lambda key: _PUT_AWAY.encode())  # the long texts are not needed here
@@ -100,12 +100,11 @@ class RunIndex:
                     if event.query == _PUT_AWAY:
                         event = replace(event, query=_question(path, line))
                 if event is not None:
-                    if not isinstance(event, ev.RunStarted | ev.RunResumed):
-                        row = replace(row, seconds=row.seconds + max(0.0, event.time - last))
-                    row, last = _fold(row, event, calls), event.time
+                    row, seconds = _fold(row, event, calls), ev.lived(seconds, last, event)
+                    last = event.time
         except (JournalError, ValueError, TypeError, KeyError, AttributeError):
             begun = False
-        return replace(row, ended=last, state=row.state if begun else BROKEN)
+        return replace(row, ended=last, seconds=seconds, state=row.state if begun else BROKEN)
 
     @contextlib.contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
@@ -168,9 +167,8 @@ def _fold(row: RunRow, event: ev.Event, calls: set[int]) -> RunRow:
             return replace(row, sub_calls=len(calls))
         case ev.RunEnded():
             return replace(
-                row, state=event.status, turns=event.turns, sub_calls=event.sub_calls, cost=event.cost,
-                seconds=event.seconds,
-            )  # fmt: skip
+                row, state=event.status, turns=event.turns, sub_calls=event.sub_calls, cost=event.cost
+            )
         case _:
             return row
 
