@@ -64,6 +64,7 @@ class Figures:
     seconds: float | None  # of one that has ended
     started: float | None
     last: float  # its last event
+    lasted: float  # seconds up to that, without those in which nobody went on with it
     turns: int
     sub_calls: int
     failed_calls: int
@@ -80,6 +81,7 @@ class Figures:
         root: Node | None,
         roots: Sequence[Node],
         last: float,
+        lasted: float,
     ) -> Figures:
         """Of what the events have told so far. ``roots``: the trees of all branches."""
         nodes = [node for root in roots for node in root.walk()]
@@ -96,6 +98,7 @@ class Figures:
             seconds=ended.seconds if ended else None,
             started=started.time if started else None,
             last=last,
+            lasted=lasted,
             turns=max((turn.number for turn in root.turns), default=0) if root else 0,
             sub_calls=len(calls),
             failed_calls=sum(call.error is not None for call in calls),

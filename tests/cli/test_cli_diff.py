@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -85,6 +86,23 @@ def test_the_reason_of_a_run_without_an_answer_is_no_answer(
     out = diff(capsys, tmp_path, one, two)[1]
     assert "\nA has no answer\n  failed: the model scripted:model failed: ScriptedModel has no reply" in out
     assert out.endswith("\n\nanswer of B\n  0\n")
+
+
+def test_the_time_that_a_run_lay_still_is_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model = ScriptedModel([LOOK, LOOK, stories.py("submit(1)")])
+    one = RLM(model, max_turns=1, runs=tmp_path).run("How many?", "a text").id
+    file = tmp_path / one / "events.jsonl"
+    events = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    file.write_text("".join(json.dumps({**e, "time": e["time"] - 5_000}) + "\n" for e in events), "utf-8")
+    RLM(model, max_turns=5, runs=tmp_path).resume(one, "a text")
+    *lines, last = file.read_text("utf-8").splitlines(keepends=True)
+    assert '"run.ended"' in last
+    file.write_text("".join(lines), "utf-8")  # as if it had been killed
+    out = diff(capsys, tmp_path, one, one)[1]
+    assert re.search("(?m)^status +not ended +not ended$", out)
+    assert re.search(r"(?m)^time +[\d.]+ m?s +[\d.]+ m?s$", out)
 
 
 @pytest.mark.parametrize("columns", [40, 80])

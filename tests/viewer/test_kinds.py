@@ -94,6 +94,9 @@ def test_what_a_killed_run_waited_for_does_not_go_on(view: View, tmp_path: Path)
         page.keyboard.press("ArrowRight")
     page.locator(".timeline-told", has_text="sub-call 3").wait_for()
     assert "no reply" in page.locator(".timeline-told").inner_text()
+    window.go(f"/beside/{run.id}/{run.id}")
+    page.locator("tr", has_text="time").wait_for()
+    assert "NaN" not in page.locator("body").inner_text()
 
 
 def test_the_time_that_a_run_lay_still_is_nowhere(view: View, tmp_path: Path) -> None:

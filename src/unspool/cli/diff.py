@@ -48,7 +48,7 @@ def diff(first: First, second: Second, runs: RunsFolder = None) -> None:
         for name in (find_run(journal, first), find_run(journal, second)):
             found = folded(journal.read(name))
             root = found.root()
-            told = Figures.of(found.started, found.ended, root, found.roots(), found.last)
+            told = Figures.of(found.started, found.ended, root, found.roots(), found.last, found.lasted)
             both.append(_Run(name, told, root))
         paper = Paper.stdout()
         paper.write(_head(both), hang=2)
@@ -97,9 +97,10 @@ _NAMES = (
 def _figures(letter: str, run: _Run) -> tuple[str, ...]:
     from ..safe_text import one_line
     from .report import duration, money
-    from .tree import short_tokens, took
+    from .tree import short_tokens
 
     told = run.figures
+    seconds = told.lasted if told.seconds is None else told.seconds
     return (
         letter,
         one_line(told.query) if told.query is not None else "?",
@@ -108,7 +109,7 @@ def _figures(letter: str, run: _Run) -> tuple[str, ...]:
         told.sub_model or "?",
         money(told.cost),
         short_tokens(told.usage) or "none",
-        took(told.started, told.last) if told.seconds is None else duration(told.seconds),
+        "" if told.started is None else duration(seconds),
         f"{told.turns:,}",
         f"{told.sub_calls:,}" + (f", {told.failed_calls:,} failed" if told.failed_calls else ""),
         f"{told.children:,}",

@@ -17,7 +17,9 @@ _SHOWN = 8_000  # characters of an answer or of what a turn said
 
 def beside_told(one: Seen, two: Seen) -> Json:
     """The figures of both, where they part, and their turns side by side."""
-    figures = [Figures.of(run.started, run.ended, run.root, run.roots, run.last) for run in (one, two)]
+    figures = [
+        Figures.of(run.started, run.ended, run.root, run.roots, run.last, run.lasted) for run in (one, two)
+    ]
     same = Same.of(*figures)
     both = one.root is not None and two.root is not None
     where = parting(one.root, two.root) if one.root is not None and two.root is not None else None
