@@ -63,6 +63,13 @@ def test_a_call_that_tells_no_usage_is_marked_as_such(tmp_path: Path) -> None:
     assert told(path)["spent"]["tokens"] == spent["tokens"] + 110
 
 
+def test_a_call_that_tells_its_usage_is_measured_where_its_price_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    unpriced = ScriptedModel(lambda _: "yes", usage=Usage(1, 100, 10), cost=None)
+    ask_all(SingleCalls(unpriced, budget=SharedBudget(path, Budget(calls=9))), "a", "b")
+    assert told(path)["spent"] == {"calls": 2, "tokens": 220, "usd": None}
+
+
 def test_a_call_of_a_known_price_that_tells_no_usage_spends_the_most_and_the_next_goes_on(
     tmp_path: Path,
 ) -> None:

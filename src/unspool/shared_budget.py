@@ -219,10 +219,9 @@ class SharedPurse:
         tokens, measured = worst.tokens, False
         if usage.input_tokens is not None and usage.output_tokens is not None:
             tokens, measured = usage.input_tokens + usage.output_tokens, True
-        if cost is None:  # its tokens are not known, or its price: of one that is, the worst case is spent
-            self._settle(Amount(1, tokens, worst.usd), priced=self._priced, measured=False)
-        else:
-            self._settle(Amount(1, tokens, cost), measured=measured)
+        priced = self._priced or cost is not None  # of a price that is known, the worst case is spent
+        took = Amount(1, tokens, worst.usd if cost is None else cost)
+        self._settle(took, priced=priced, measured=measured)
 
     def refused(self) -> None:
         self._settle(NOTHING)
