@@ -7,13 +7,15 @@ there is to say of it; only cancellation, and what a model raises by mistake, pa
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 
 from .agreement import Branches
 from .branches import run_branches
 from .errors import mishap
-from .events import RunEnded
+from .events import CallEnded, RunEnded
 from .scope import Outcome, Scope, Task
+from .streak import unsent_note
 from .types import Usage
 
 
@@ -47,7 +49,7 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             turns=outcome.turns,
             sub_calls=scope.sub_calls,
             seconds=task.meter.seconds,
-            notes=(*scope.notes, *dict.fromkeys(scope.unsent.values()), *_notes(scope, task)),
+            notes=(*scope.notes, *_unsent(scope), *_notes(scope, task)),
             reused=total.reused,
             reused_cost=total.reused_cost,
             limit=outcome.limit,
@@ -64,6 +66,17 @@ def in_all(usage: Usage) -> Usage:
     if usage.calls:
         return usage
     return replace(usage, input_tokens=0, output_tokens=0, cached_tokens=0, reasoning_tokens=0)
+
+
+def _unsent(scope: Scope) -> Iterable[str]:
+    """The models of which calls were held back, and not asked since, as a run that goes on may do."""
+    notes: dict[int, str] = {}
+    for event in scope.log.events:
+        if isinstance(event, CallEnded):
+            notes.pop(event.call, None)
+            if event.unsent and event.error is not None:
+                notes[event.call] = unsent_note(event.model, event.error.message)
+    return dict.fromkeys(notes.values())
 
 
 def _notes(scope: Scope, task: Task) -> list[str]:

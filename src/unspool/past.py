@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from . import events as ev
 from .ranges import Shown
 from .sandbox.protocol import CellResult
-from .streak import unsent_note
 from .types import CUT, PASSING, FailureKind, was_refused
 
 _UNDONE = ("rolled_back", "restarted")  # outcomes after which nothing of the cell is left in the REPL
@@ -128,7 +127,6 @@ class PastRun:
         self.nodes: dict[str, PastNode] = {}
         self.last_call = self.last_batch = 0
         self.refused: set[int] = set()  # calls that were never sent
-        self.unsent: dict[int, str] = {}  # and those held back as others had failed alike: the note on them
         self.answered: set[str] = set()  # models
         self._root: str | None = None
         self._calls: dict[int, PastCall] = {}
@@ -165,9 +163,6 @@ class PastRun:
                 call.ended = event
                 if event.reply is not None:
                     self.answered.add(call.started.model)
-                self.unsent.pop(event.call, None)
-                if event.unsent and event.error is not None:
-                    self.unsent[event.call] = unsent_note(event.model, event.error.message)
                 refused = was_refused(event.error, event.usage)
                 (self.refused.add if refused else self.refused.discard)(event.call)
             case ev.Diverged():

@@ -40,7 +40,7 @@ class Replay:
         self.last_call = self._past.last_call
         self.last_batch = self._past.last_batch
         self.refused = self._past.refused
-        self.unsent, self.answered = self._past.unsent, self._past.answered
+        self.answered = self._past.answered
         self._shared: dict[str, PastRun] = {}  # by branch: the trunk up to where it left it
         self._forked: set[str] = set()
 

@@ -141,14 +141,13 @@ class Scope:
     batches: Iterator[int] = field(init=False)
     refused: set[int] = field(init=False)  # sub-calls that a limit did not let through
     begun: int = field(init=False)  # sub-calls, those included
-    unsent: dict[int, str] = field(init=False)  # those that were not made as others failed alike: the note
     answered: set[str] = field(init=False)  # the models that have, ever in this run
 
     def __post_init__(self) -> None:
         self.calls = itertools.count(self.replay.last_call + 1)
         self.batches = itertools.count(self.replay.last_batch + 1)
         self.begun, self.refused = self.replay.last_call, set(self.replay.refused)
-        self.unsent, self.answered = dict(self.replay.unsent), set(self.replay.answered)
+        self.answered = set(self.replay.answered)
         self.replay.tell = self.log.emit
 
     @property

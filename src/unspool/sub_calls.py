@@ -29,7 +29,7 @@ from .request_key import request_key
 from .sandbox.protocol import HostCall
 from .schema import Schema
 from .scope import Place, Scope, Task
-from .streak import NotSent, Streak, unsent_note
+from .streak import NotSent, Streak
 from .sub_prompts import Prompt, Result, as_images, as_items, as_pairs, as_text, told_apart
 from .types import FailedCall, was_refused
 
@@ -366,9 +366,6 @@ class SubCalls:
         unsent: bool = False,
     ) -> None:
         (self._scope.refused.add if was_refused(error, paid.usage) else self._scope.refused.discard)(number)
-        self._scope.unsent.pop(number, None)
-        if unsent and error is not None:
-            self._scope.unsent[number] = unsent_note(caller.info.name, error.message)
         self._scope.log.emit(
             ev.CallEnded(
                 node=self._task.node,
