@@ -116,7 +116,7 @@ class Input:
             if context_hash(context) == started.context_hash:
                 return context
             was = as_it_was(context, self._measured)  # a log that has only grown
-            if not was.changes and context_hash(was.context) == started.context_hash:
+            if was.notes and not was.changes and context_hash(was.context) == started.context_hash:
                 return was.context
         except ContextError as error:
             raise NotHere(str(error)) from None
