@@ -171,7 +171,7 @@ def _engine(
         settings=of_root,
         sub_settings=of_sub,
         profile=started.profile,
-        sandbox=sandbox if is_name(sandbox) else "process",
+        sandbox=sandbox if is_name(sandbox) else "auto",
         runs=runs or True,
         **same,  # type: ignore[arg-type]
     )
