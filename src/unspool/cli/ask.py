@@ -93,8 +93,8 @@ def ask(
 ) -> None:
     """Answer QUESTION over the input.
 
-    Exit code: 0 answered, 1 failed, 2 wrong usage, 3 partial (a draft was printed), 4 a limit was
-    reached (a draft was printed if there was one), 130 cancelled, 143 ended by a TERM signal.
+    Exit code: 0 answered, 1 failed, 2 wrong usage, 3 partial (with a draft), 4 a limit was reached
+    (with a draft, if there was one), 130 cancelled, 143 ended by a TERM signal.
     """
     with errors_as_exits():
         from ..budget import Budget
