@@ -19,6 +19,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypedDict
 
@@ -41,6 +42,9 @@ else:  # executed as a file: its siblings are not a package here
     del sys.path[-1]
 
 
+LEAVING = 10.0  # seconds, for a host that ends to be gone
+
+
 class Asked(TypedDict):
     """What the host wants."""
 
@@ -57,6 +61,12 @@ class Alone(worker.Worker):
     def threads(self) -> int:
         """Those of cells make no difference here, and one that waits for the host's end is none of them."""
         return 1
+
+    def leave(self) -> NoReturn:
+        """A host that hangs up ends this process. One that is no more cannot: :func:`outlived` does, when it
+        has tidied up. So the wait is over before its time."""
+        time.sleep(LEAVING)
+        os._exit(0)
 
 
 def no_fork() -> int:
@@ -91,7 +101,11 @@ def run(asked: Asked) -> NoReturn:
         )
         os.close(context)
         load = functools.partial(str, text)  # a str of a str is the same object
-    Alone(socket.socket(fileno=control), None, no_fork).serve(load, room, Marks)
+    alone = Alone(socket.socket(fileno=control), None, no_fork)
+    try:
+        alone.serve(load, room, Marks)
+    except ConnectionError:  # the host went while it was told something
+        alone.leave()
 
 
 if __name__ == "__main__":

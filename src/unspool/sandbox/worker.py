@@ -2089,11 +2089,15 @@ class Worker:
                 self._give_up(b"memory")
             self._fresh = False
 
+    def leave(self) -> NoReturn:
+        """The host has hung up."""
+        os._exit(0)
+
     def _next_order(self) -> tuple[Frame, list[int]]:
         while (frame := self._frames.next()) is None:
             data, fds, _, _ = socket.recv_fds(self._control, 65_536, 8)
             if not data:
-                os._exit(0)
+                self.leave()
             self._frames.feed(data)
             self._fds += fds
         fds, self._fds = self._fds, []
