@@ -445,6 +445,29 @@ def test_what_code_defines_is_listed() -> None:
     assert not is_code(["the class of 1999 was", "a def leppard fan:"] * 9)
 
 
+SHUT = "class Gate(Door, Old): pass\nclass Yard(doors.Door): pass\nclass Door: pass\nclass Lid(Doors): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "seen"),
+    [
+        ("What is imported by these files?", ["json", "os", "re", "os"]),
+        ("What does gates.py import?", ["json", "os", "re"]),
+    ],
+)
+def test_what_files_of_code_import_is_counted_once_a_file(question: str, seen: list[str]) -> None:
+    """By files where they have names; of those alone that the question names."""
+    files = {
+        "gates.py": "import os, json as j  # both\nimport os.path\n" + SHUT,
+        "keys.py": "def lock():\n    from os import path\n    from . import gates\n    # import shutil\n",
+        "notes.md": "The import of keys\nimport the keys by hand\n",
+    }
+    files["gates.py"] += "from re import (\n    compile,\n)\n" + "# a long gate\n" * 500
+    model = ScriptedModel(["```python\nprint(1)\nsubmit([imports, subclasses('Door')])\n```"])
+    answer = RLM(model, profile="small").run(question, files).answer
+    assert answer == [seen, ["Gate", "Yard"]]
+
+
 def test_paragraphs_are_looked_at_as_wholes() -> None:
     heads = [
         [

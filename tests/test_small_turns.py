@@ -58,6 +58,8 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("How many different guards asked for a key?", MANY, "different"),
         ("How many methods has the class Gate?", CODE_LOOK, "code"),
         ("How many methods has the class Gate?", MANY, "count"),
+        ("How many of the files import os?", CODE_LOOK, "code"),
+        ("How many of the files import os?", MANY, "count"),
         ("Which class does Gate derive from? How many classes derive from that class?", CODE_LOOK, "hop"),
         ("How many characters long is the longest note that has the name ann?", MANY, "compute"),
         ("How many are about money?", PROSE, "meaning"),
@@ -139,6 +141,7 @@ RECORDS = "".join(
 )
 CODE = (
     """
+import json
 class Shop(Place):
     def open(self, hour=9, guests=None):
         pass

@@ -1,25 +1,32 @@
 """What Python code defines, as the helpers of a weak model list it: no model of that size parses code.
 
-``definitions`` fills ``classes``, ``functions`` and ``owners``. The source runs in the REPL (see
-:mod:`unspool.prompts.small_tools`), so it is standard library only, in one file. Code is taken line by line,
-so that what does not parse, or is of another version of Python, is read, too.
+``definitions`` fills ``classes``, ``functions`` and ``owners``, ``modules`` fills ``imports``.
+The source runs in the REPL (see :mod:`unspool.prompts.small_tools`), so it is standard library only, in one
+file. Code is taken line by line, so that what does not parse, or is of another version of Python, is read, too.
 
 >>> definitions(["class Cat(Pet):", "    def feed(self,", "             food='fish'):", "def buy(pet): pass"])
 (['Cat(Pet)'], ["Cat.feed(self, food='fish')", 'buy(pet)'], ['Cat'])
+>>> modules(["import os.path, re as r  # both", "  from json import loads", "from . import pets", "import the cat"])
+['json', 'os', 're']
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 FEWEST_DEFINED = 3  # that make text code
 LONGEST_HEAD = 60  # lines of a signature
 PYTHON = "Python code"  # what a first look calls it
 _DEFINED = re.compile(r"(\s*)(class|(?:async )?def) (\w+)\s*([(:].*)")
-classes: list[str] = []  # with their bases; these three are set by ``look``
+classes: list[str] = []  # with their bases; these four are set by ``look``
 functions: list[str] = []  # with the class before them, and their parameters
 owners: list[str] = []  # the class of each method
+imports: list[str] = []  # the modules that each file imports, each once a file
+_DOTTED = r"\w[\w.]*(?: +as +\w+)?"
+_IMPORTED = re.compile(
+    rf"\s*(?:import +({_DOTTED}(?: *, *{_DOTTED})*) *(?:[#;].*)?|from +(\w[\w.]*) +import\b.+)"
+)
 
 
 def definitions(data: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -42,6 +49,26 @@ def definitions(data: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
                 found[2].append(owner)
         within.append((depth, name if what == "class" else ""))
     return found
+
+
+def modules(data: Iterable[str]) -> list[str]:
+    """The modules that the lines of one file import anywhere, by the first part of their names."""
+    found: set[str] = set()
+    for line in data:
+        if match := _IMPORTED.fullmatch(line):
+            found.update(each.split()[0].partition(".")[0] for each in (match[1] or match[2]).split(","))
+    return sorted(found)
+
+
+def subclasses(base: str) -> list[str]:
+    """The names of the classes that have it among their bases."""
+    wanted = str(base).rpartition(".")[2]
+    return [each.partition("(")[0] for each in classes if wanted in _bases(each)]
+
+
+def _bases(written: str) -> list[str]:
+    inside = re.sub(r"\[.*?\]", "", written.partition("(")[2].removesuffix(")"))
+    return [each.strip().rpartition(".")[2] for each in inside.split(",") if "=" not in each]
 
 
 def _signature(data: Sequence[str], place: int, text: str) -> str:

@@ -83,7 +83,8 @@ _CUES: tuple[tuple[Kind, str], ...] = (
     ("count", r"\bhow many\b|\bhow often\b|\bcount\b|\bnumber of\b|\bhow frequent"),
 )
 _CODE = re.compile(
-    r"\b(?:class(?:es)?|functions?|methods?|inherit\w*|derive\w*|sub-?class\w*|base|parameter|argument|default)\b",
+    r"\b(?:class(?:es)?|functions?|methods?|inherit\w*|derive\w*|sub-?class\w*|base|parameter|argument|default"
+    r"|imports?|imported)\b",
     re.IGNORECASE,
 )
 FEW = 3  # lines that the first look shows whole, nearly

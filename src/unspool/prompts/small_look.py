@@ -16,8 +16,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from .small_code import PYTHON, classes, definitions, functions, is_code, owners
-from .small_named import narrowed
+from .small_code import PYTHON, classes, definitions, functions, imports, is_code, modules, owners
+from .small_named import files_for, narrowed
 from .small_prose import blocks_of, follow, is_prose, is_wrapped, sentences_of
 from .small_records import field_list, in_files, lines_of, records, without_marks
 from .small_tables import has_tables, table_lines
@@ -134,7 +134,7 @@ def look(question: str, data: Sequence[str]) -> None:
     elif shown and sum(map(len, data)) <= SHORT:
         return
     if code := is_code(data):
-        _print_code(data)
+        _print_code(question, data)
     wrapped = not code and not columns and is_wrapped(data)
     texts = sentences_of(blocks_of(data) if wrapped else data) if wrapped or prose else data
     groups = groups_for(question, texts)
@@ -201,11 +201,16 @@ def _print_columns(data: Sequence[str]) -> None:
             print(NUMBERS + ", ".join(f"{n} {columns[n - 1]}" for n in held))  # noqa: T201
 
 
-def _print_code(data: Sequence[str]) -> None:
+def _print_code(question: str, data: Sequence[str]) -> None:
     for name, found in zip(("classes", "functions", "owners"), definitions(data), strict=True):
         globals()[name] = found
-    print(f"{PYTHON}: classes ({len(classes)}), functions ({len(functions)}), owners ({len(owners)}), as")  # noqa: T201
-    for some in (classes[:1], functions[:1], owners[:1]):
+    files = files_for(question, globals().get("context")) or [data]
+    globals()["imports"] = [module for file in files for module in modules(file)]
+    print(  # noqa: T201
+        f"{PYTHON}: classes ({len(classes)}), functions ({len(functions)}), owners ({len(owners)}), "
+        f"imports ({len(imports)}), as"
+    )
+    for some in (classes[:1], functions[:1], owners[:1], imports[:1]):
         for each in some:
             print(f"  {each[:WIDTH]}")  # noqa: T201
 

@@ -48,6 +48,13 @@ def narrowed(question: str, data: object) -> tuple[Sequence[str], list[str], str
     return rows, list(FIELDS), "lines: each with the file that it is of"
 
 
+def files_for(question: str, data: object) -> list[Iterable[str]]:
+    """The lines of each file that the question names; else of all of them. None where they have no names."""
+    names = _names_of(data)
+    chosen = set(_named(question, names) or names)
+    return [_lines(text) for name, text in _texts_of(data) if name in chosen] if names else []
+
+
 def _named(question: str, names: Sequence[str]) -> list[str]:
     """The files whose path the question has; else those whose last part it has, where one alone ends so."""
     ends = {name: name.rpartition("/")[2] for name in names}

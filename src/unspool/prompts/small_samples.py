@@ -67,10 +67,11 @@ A: 1 line
   1 like: {RECORD}"""
 CODE = f"""{SHOP}
 
-Python code: classes (12), functions (96), owners (80), as
+Python code: classes (12), functions (96), owners (80), imports (40), as
   Shop(Place)
   Shop.open(self, hour=9, guests=None)
   Shop
+  json
 A: 3 lines
   3 like:     def open(self, hour=9, guests=None):"""
 TALE = """`context` is a str of 8,104 characters, 62 lines.

@@ -177,8 +177,25 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         (
             CODE,
             "How many classes inherit from Place?",
-            '# asked: a number of classes, those with "(Place)"\n'
-            'hits = find("(Place)", among=classes)\nprint(hits[:3])\nsubmit(len(hits))',
+            "# asked: a number of classes, those below Place\n"
+            'names = subclasses("Place")\nprint(names[:3])\nsubmit(len(names))',
+        ),
+        (
+            CODE,
+            "Which classes have Place as their base?",
+            "# asked: classes, those below Place\n"
+            'names = subclasses("Place")\nprint(names[:3])\nsubmit(names)',
+        ),
+        (
+            CODE,
+            "How many of the files import json, or anything from it?",
+            '# asked: a number of files: how often json is imported\nsubmit(imports.count("json"))',
+        ),
+        (
+            CODE,
+            "Which module do the most files import?",
+            "# asked: a module, the most frequent one in imports\n"
+            "print(top(imports))\nsubmit(top(imports)[0][0])",
         ),
         (
             CODE,
