@@ -451,7 +451,7 @@ SHUT = "class Gate(Door, Old): pass\nclass Yard(doors.Door): pass\nclass Door: p
 @pytest.mark.parametrize(
     ("question", "seen"),
     [
-        ("What is imported by these files?", ["json", "os", "re", "os"]),
+        ("Name all that is imported.", ["json", "os", "re", "os"]),
         ("What does gates.py import?", ["json", "os", "re"]),
     ],
 )

@@ -2,11 +2,11 @@
 
 ``definitions`` fills ``classes``, ``functions`` and ``owners``, ``modules`` fills ``imports``.
 The source runs in the REPL (see :mod:`unspool.prompts.small_tools`), so it is standard library only, in one
-file. Code is taken line by line, so that what does not parse, or is of another version of Python, is read, too.
+file. Code is taken line by line, so that what does not parse, or is of another version of Python, is read.
 
 >>> definitions(["class Cat(Pet):", "    def feed(self,", "             food='fish'):", "def buy(pet): pass"])
 (['Cat(Pet)'], ["Cat.feed(self, food='fish')", 'buy(pet)'], ['Cat'])
->>> modules(["import os.path, re as r  # both", "  from json import loads", "from . import pets", "import the cat"])
+>>> modules(["import os.path, re as r", "  from json import loads", "from . import pets", "import the cat"])
 ['json', 'os', 're']
 """
 
