@@ -58,6 +58,7 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("How many different guards asked for a key?", MANY, "different"),
         ("How many methods has the class Gate?", CODE_LOOK, "code"),
         ("How many methods has the class Gate?", MANY, "count"),
+        ("How many entries have the label fire?", "12 lines.\nmeanings = {'fire': 'it burns'}", "judged"),
         ("How many of the files import os?", CODE_LOOK, "code"),
         ("How many of the files import os?", MANY, "count"),
         ("Which class does Gate derive from? How many classes derive from that class?", CODE_LOOK, "hop"),
@@ -158,6 +159,15 @@ QUESTIONS = "".join(
 )
 GUESTS = [f"The soup of number {n} was a surprise to everybody present there" for n in range(12)]
 
+VISITS = "\n".join(
+    f"2031-05-{n % 20 + 1:02} | {n % 12 + 41} | {guest} or {n}" for n, guest in enumerate(GUESTS * 50)
+)
+
+TOLD = (
+    "Each line is one entry: date | guest | what the guest said. Every text is one of these: complaint "
+    "(something was bad); praise (a guest was pleased); wish (a guest asks for more). "
+)
+
 
 def context_of(user: str) -> object:
     if "Python code" in user:
@@ -170,6 +180,8 @@ def context_of(user: str) -> object:
         return RECORDS
     if "fields: 1 id" in user:
         return "id,text\n" + "".join(f"{n},{guest}\n" for n, guest in enumerate(GUESTS, 41))
+    if "meanings = " in user:
+        return VISITS
     if "24 lines" in user:
         return GUESTS
     return QUESTIONS if "food:" in user else ORDERS
@@ -183,6 +195,8 @@ def test_worked_turns_run_and_submit(kind: Kind) -> None:
     assert [(user.role, reply.role) for user, reply in pairs] == [("user", "assistant")] * len(pairs)
     for user, reply in pairs:
         question = user.text.partition("Question: ")[2].partition("\nFirst step: ")[0]
+        if "meanings = " in user.text:
+            question = TOLD + question
         first = iter([reply.text])
         root = ScriptedModel(lambda messages, first=first: next(first, OTHERWISE))
         sub = ScriptedModel(lambda messages: messages[0].text.partition("- ")[2].partition(":")[0] or "Ana")

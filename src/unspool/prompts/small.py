@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from ..models.protocol import Message
 from .feedback import Shown, turn_message
 from .profile import First, Profile, Sampling, extras, read_text
+from .small_judged import MOST_JUDGED
 from .small_kinds import JUDGED, kind_of, named_fields
-from .small_labels import labels_of
-from .small_prose import MOST_PROSE
+from .small_labels import fields_told, labels_of
 from .small_split import steps_told
 from .small_turns import worked
 
@@ -38,6 +38,7 @@ HELPERS = (
     "dates",
     "words",
     "code",
+    "judged",
     "prose",
     "named",
     "look",
@@ -58,7 +59,7 @@ IMPORTS = (
 def first(first: First) -> str:
     look = [first.look] if first.look else []
     kind = kind_of(first.query, first.look, children=bool(first.depth))
-    asked = _asked(first.query, kind == "meaning")
+    asked = _asked(first.query, kind in ("meaning", "judged"))
     if kind == "hop":
         asked += steps_told(first.query)
     if kind == "meaning" and (labels := labels_of(first.query)):
@@ -70,7 +71,9 @@ def first(first: First) -> str:
 
 
 def look(query: str) -> str:
-    return f"look({query!r}, lines)"
+    labels, names = labels_of(query), fields_told(query)
+    told = f", {labels!r}, {names!r}" if labels or names else ""
+    return f"look({query!r}, lines{told})"
 
 
 def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
@@ -221,7 +224,7 @@ SMALL = Profile(
     feedback=feedback,
     check_answer=check_answer,
     keep_repeats=False,
-    most_items=MOST_PROSE,
+    most_items=MOST_JUDGED,
     own_examples=8,
     pack_items=12,
     pack_characters=3_000,

@@ -18,6 +18,7 @@ from typing import Literal, get_args
 
 from .small_code import PYTHON
 from .small_dates import without_bounds
+from .small_judged import MEANINGS
 from .small_look import FREE_TEXT, MANY_ASKED, NUMBERS, PROSE
 from .small_words import FORM
 
@@ -36,6 +37,7 @@ Kind = Literal[
     "code",
     "hop",
     "meaning",
+    "judged",
     "prose",
     "word",
 ]
@@ -106,7 +108,7 @@ _BEST = re.compile(r"^A: (\d[\d,]{,20}) lines?\b", re.MULTILINE)
 _COMPILED = tuple((kind, re.compile(cue, re.IGNORECASE | re.DOTALL)) for kind, cue in _CUES)
 JUDGED = re.compile(
     r"\bsentiment|\bmood\b|\btone\b|\bopinion|\bpositive\b|\bnegative\b|\bcomplain|\bpolite|\bangry\b"
-    r"|\bby (?:its|their) meaning\b|\bby what (?:it|they) (?:says?|means?)\b|\bjudge\b|\bdecide for\b"
+    r"|\bby (?:its|their) meaning\b|\bby what (?:it|they) (?:says?|means?)\b|\bjudged?\b|\bdecide for\b"
     r"|\bclassify\b|\bassign\b|\bcategori[sz]e",
     re.IGNORECASE,
 )
@@ -137,6 +139,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     query = FORM.sub(" ", query)
     if MANY_ASKED.search(query) and _WORD.search(query):
         return "word"
+    if MEANINGS in look:
+        return "judged"
     if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or MANY_ASKED.search(query))):
         return "meaning"
     numbers = numbers_asked(query, look)

@@ -14,12 +14,13 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .small_code import PYTHON, classes, definitions, functions, imports, is_code, modules, owners
+from .small_judged import shared_out
 from .small_named import files_for, narrowed
-from .small_prose import blocks_of, follow, is_prose, is_wrapped, sentences_of
-from .small_records import field_list, in_files, lines_of, records, without_marks
+from .small_prose import MOST_PROSE, blocks_of, follow, is_prose, is_wrapped, sentences_of
+from .small_records import described, field_list, in_files, lines_of, records, without_marks
 from .small_tables import has_tables, table_lines
 from .small_words import (
     AS_IT_IS,
@@ -118,14 +119,25 @@ def _is_mark(word: str) -> bool:
     return len(word) >= SHORTEST_MARK and not word.endswith(AS_IT_IS) and any(map(str.isdigit, word))
 
 
-def look(question: str, data: Sequence[str]) -> None:
+def look(
+    question: str, data: Sequence[str], meanings: Mapping[str, str] | None = None, names: Sequence[str] = ()
+) -> None:
     """Prints the groups, the best one last, since what is read last weighs most; names them A, B, C.
 
-    A few lines of prose have no groups where many of them are asked about: they are for ``classify``.
+    A few lines of prose have no groups where many of them are asked about: they are for ``classify``, as are
+    all lines where the question gives their labels (``meanings``). ``names``: those of fields that it gives.
     """
     globals().update(asked_now=question)
     data, shown = _in_memory(question, data)
+    if names and not columns and (rows := described(data, names)):
+        data = list(rows)
+        globals().update(lines=data, columns=list(names))
     _print_columns(data)
+    if meanings and (columns or len(data) > MOST_PROSE):
+        globals().update(A=data, meanings=meanings)
+        _print_fields(_meant(question, fields_of(data)))
+        print(shared_out(len(data), meanings))  # noqa: T201
+        return
     prose = is_prose(data) and len(columns) <= MOST_OF_TEXT
     if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201

@@ -30,6 +30,7 @@ from .small_formats import formatted
 
 SNIFFED = 50  # lines by which the form of all is known
 FEWEST_ROWS = 3  # the head included: two lines of prose may have as many commas
+BAR = " | "
 MOST_NAMES = 40  # fields
 _NAME = re.compile(r"[^\W\d][\w .#/()-]{0,40}")
 MOST_ROWS = 200_000  # more lines stay as they are
@@ -131,6 +132,13 @@ def records(data: Sequence[str]) -> tuple[Sequence[str], list[str]]:
             names = [name.strip() for name in names]
             return [Row.of(names, _split(line, separator)) for line in data[1:]], names
     return data, []
+
+
+def described(data: Sequence[str], names: Sequence[str]) -> list[Row] | None:
+    """The lines as rows with the fields between bars that the question names; ``None`` if they have none."""
+    parts = [line.split(BAR, len(names) - 1) for line in data]
+    even = sum(len(part) == len(names) for part in parts)
+    return [Row.of(names, part) for part in parts] if even >= 0.95 * len(parts) > 0 else None
 
 
 def _row(names: Sequence[str], record: dict[str, object] | None, line: str) -> str:

@@ -1,8 +1,8 @@
 """The small profile's worked questions that take more than a search: lengths, two counts, code, two steps,
-meaning, prose, words. See :mod:`unspool.prompts.small_turns`.
+prose, words. See :mod:`unspool.prompts.small_turns`.
 
 >>> sorted(STEPS)
-['code', 'compare', 'compute', 'hop', 'meaning', 'number', 'prose', 'word']
+['code', 'compare', 'compute', 'hop', 'number', 'prose', 'word']
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from .small_samples import (
     CODE,
     EVE,
     FOOD,
-    GUEST_TABLE,
-    GUESTS,
     HEAD,
     SALES,
     TABLE,
@@ -279,59 +277,6 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             '# to know first: "the minute of the payment for order 77"\n'
             'minute = ask("What is the minute of the payment for order 77?")\nprint(minute)\n'
             'submit(ask(f"How many lines contain {minute}?"))',
-        ),
-    ),
-    "meaning": (
-        (
-            GUEST_TABLE,
-            "Which ids have the texts that are a complaint (something was bad) and not praise?",
-            "# asked: the field id of lines with a label, so classify\n"
-            'labels = classify(lines, {"complaint": "something was bad", "praise": "a guest was pleased"})\n'
-            "print(top(labels))\n"
-            'submit([id for id, label in zip(field(lines, 1), labels) if label == "complaint"])',
-        ),
-        (
-            GUESTS,
-            "Each line is a complaint (something was bad) or praise. How many guests complain?",
-            "# asked: how many have a meaning, so classify and count\n"
-            'labels = classify(lines, {"complaint": "something was bad", "praise": "a guest was pleased"})\n'
-            'print(top(labels))\nsubmit(labels.count("complaint"))',
-        ),
-        (
-            GUESTS,
-            "Sort all guests by what they speak of: food, service or price. Give the list, in order.",
-            "# asked: the label of each, so classify and submit the labels\n"
-            'labels = classify(lines, {"food": "what they ate or drank", "service": "waiters, waiting", '
-            '"price": "what it cost"})\nprint(top(labels))\nsubmit(labels)',
-        ),
-        (
-            GUESTS,
-            "What do the guests speak of most often: food, service or price?",
-            "# asked: the most frequent label, so classify\n"
-            'labels = classify(lines, {"food": "what they ate or drank", "service": "waiters, waiting", '
-            '"price": "what it cost"})\nprint(top(labels))\nsubmit(top(labels)[0][0])',
-        ),
-        (
-            GUESTS,
-            "Which guests, by number from 1, are angry and not pleased?",
-            "# asked: numbers of lines with a label, so classify and enumerate\n"
-            'labels = classify(lines, {"angry": "a guest complains", "pleased": "a guest is happy"})\n'
-            'print(top(labels))\nsubmit([n for n, label in enumerate(labels, 1) if label == "angry"])',
-        ),
-        (
-            GUESTS,
-            "Which of these guests want to come again or would bring a friend? Give their numbers, from 1.",
-            "# asked: numbers of lines with a meaning, so classify, with a label for the rest\n"
-            'labels = classify(lines, {"again": "wants to come again or to bring a friend", '
-            '"other": "anything else"})\n'
-            'print(top(labels))\nsubmit([n for n, label in enumerate(labels, 1) if label == "again"])',
-        ),
-        (
-            GUESTS,
-            "How many speak of the price and not of food or service?",
-            "# asked: how many have a meaning, so classify and count\n"
-            'labels = classify(lines, {"price": "what it cost", "food": "what they ate or drank", '
-            '"service": "waiters, waiting"})\nprint(top(labels))\nsubmit(labels.count("price"))',
         ),
     ),
     "prose": (

@@ -13,6 +13,7 @@ from functools import cache
 
 from ..models.protocol import Message
 from .small_kinds import Kind
+from .small_meaning import MEANING
 from .small_samples import (
     ALL_CREATED,
     ALL_PAID,
@@ -305,6 +306,7 @@ _TURNS: dict[Kind, tuple[Turn, ...]] = {
         ),
     ),
     **STEPS,
+    **MEANING,
 }
 
 
