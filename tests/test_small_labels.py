@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.prompts.small_labels import labels_of
+from unspool import RLM
+from unspool.prompts.small_labels import fields_told, labels_of
+from unspool.testing import ScriptedModel
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,14 @@ from unspool.prompts.small_labels import labels_of
             "What is each one: is it praise, a complaint or an offer?",
             {"praise": "praise", "complaint": "a complaint", "offer": "an offer"},
         ),
+        (
+            "Each has one of these: (or none) fire (it burns); water rise (it is wet). How many are fire?",
+            {},
+        ),
+        (
+            "Each has one of these, unseen (so far): fire (it burns); high water (it is wet). How many are fire?",
+            {"fire": "it burns", "high water": "it is wet"},
+        ),
         ("Which of these notes are good or bad?", {}),
         ("How many of the notes ask for a dog or a cat?", {}),
         ("Was it the dog or the cat?", {}),
@@ -59,3 +69,43 @@ def test_any_question_is_taken(question: str) -> None:
 def test_labels_come_in_their_order(names: list[str]) -> None:
     said = f"{', '.join(names[:-1])} or {names[-1]}"
     assert list(labels_of(f"Each text is {said}. How many are {names[0]}?")) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Each line is when | shop number | what was said there. How many?", ["when", "shop_number", "text"]),
+        ("The form is: a | b", ["a", "b"]),
+        ("Lines of what was said | what was meant", ["said", "text"]),
+        ("Of what was said there | what was meant there | what was done there", []),
+        ("Is it a|b, or a || b?", []),
+        ("", []),
+    ],
+)
+def test_the_fields_that_a_question_shows(question: str, names: list[str]) -> None:
+    assert fields_told(question) == names
+
+
+ENTRIES = [f"2031-05-{n % 28 + 1:02} | {n % 7} | It was {n} | or {n + 1}" for n in range(700)]
+JUDGED = (
+    "Each line is: date | guest | what was said. Each is one of these: even (by two); odd (else). "
+    "How many are odd?"
+)
+
+
+@pytest.mark.parametrize(("count", "judged"), [(500, 500), (700, 200)])
+def test_entries_with_labels_to_judge_are_rows_and_many_are_sampled(count: int, judged: int) -> None:
+    code = "labels = classify(field(sample(lines), 3), meanings)\nsubmit([len(labels), lines[3], list(meanings)])"
+    root = ScriptedModel([f"```python\n{code}\n```"])
+    run = RLM(root, sub_model=ScriptedModel(lambda messages: "odd"), profile="small").run(
+        JUDGED + " Give all.", "\n".join(ENTRIES[:count])
+    )
+    assert run.answer == [judged, "date=2031-05-04, guest=3, text=It was 3 | or 4", ["even", "odd"]]
+    assert "meanings = {'even': 'by two', 'odd': 'else'}" in root.requests[0].messages[-1].text
+
+
+def test_lines_of_another_form_than_the_question_says_stay_as_they_are() -> None:
+    root = ScriptedModel(["```python\nprint(1)\nsubmit([len(lines), lines[0]])\n```"])
+    lines = ["a line of words"] * 300
+    run = RLM(root, profile="small").run("Each is: date | guest | text. Show the first.", "\n".join(lines))
+    assert run.answer == [300, "a line of words"]

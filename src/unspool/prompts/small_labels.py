@@ -33,7 +33,7 @@ _SHARES = re.compile(r"\b(?:each|every|it is|it asks|is it|most often|sort|label
 _SOME = re.compile(r"\b(?:which|how many) (?:of )?(?:these|those|them|the)\b", re.IGNORECASE)
 
 _ITEM = rf"([A-Za-z][\w-]*(?: [\w-]+)?){_MARK}"  # a label with what it means, in a list of such
-_ITEMS = re.compile(rf"[:;,] {_ITEM}(?:[;,] (?:or |and )?{_ITEM})+(?=[.;:]|$)")
+_ITEMS = re.compile(rf": {_ITEM}(?:[;,] (?:or |and )?{_ITEM})+(?=[.;:]|$)")
 _PHRASE = r"[\w'’-]+(?: [\w'’-]+)*"
 _BARS = re.compile(rf"{_PHRASE}(?: \| {_PHRASE})+")
 _LONGEST_NAME = 2  # words: what is longer describes a text
