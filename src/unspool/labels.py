@@ -4,7 +4,8 @@ Contract: pure functions. A small model likes some labels whatever the text is. 
 probability of each label, its bias is taken out by the mean over the batch (batch calibration,
 arXiv 2309.17249), and the items it is then surest of become worked examples for a second pass over
 all (self-adaptive prompting, arXiv 2305.14926). Measured with Qwen2.5-Coder-1.5B on real text
-messages, spam or not, 12 at a time: 37% right as asked, 70% calibrated, 86% after the second pass.
+messages, spam or not, 12 at a time: 37% right as asked, 70% calibrated, 86% after the second pass; on 444
+questions, by the sort of six that they ask for: 58%, 62% and 71%.
 
 >>> labels = Labels.of(["spam (adverts)", "ham"], {})
 >>> dict(labels.meanings)
@@ -22,6 +23,8 @@ from dataclasses import dataclass
 
 Scores = Mapping[str, float]  # log probability by label
 
+EXAMPLES = 2  # of each label in a second pass: with one the judge copies it
+ITEMS = 10  # to choose from, for each label: the surest of a few are not sure
 FEWEST = 8  # items over which a mean says something of the model rather than of the items
 LONGEST_EXAMPLE = 160  # characters of an item that becomes an example
 _NAMED = re.compile(r"\s*([^(:]*[^(:\s])\s*(?:\((.*)\)|:\s+(.*))\s*", re.DOTALL)
@@ -86,12 +89,15 @@ def best(scores: Scores) -> str:
 
 
 def surest(items: Sequence[str], batch: Sequence[Scores], most: int) -> list[tuple[str, str]]:
-    """Items as examples, the surest of each label, label by label in turn; ``most`` in all.
+    """Items as examples, the surest of each label, label by label in turn; ``most`` in all, or more, that it
+    is some of each, where there are many items.
 
     >>> surest(["x", "y", "z"], [{"a": -0.1, "b": -2}, {"a": -2, "b": -0.1}, {"a": -0.2, "b": -1}], 2)
     [('x', 'a'), ('y', 'b')]
     """
     each = most // len(batch[0]) if batch else 0
+    if batch and len(items) >= ITEMS * len(batch[0]):
+        each = max(each, EXAMPLES)
     ranked: dict[str, list[int]] = {label: [] for label in batch[0]} if batch else {}
     for place, scores in enumerate(batch):
         ranked[best(scores)].append(place)

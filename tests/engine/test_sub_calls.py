@@ -190,6 +190,25 @@ def test_a_biased_model_that_tells_its_scores_is_corrected() -> None:
     assert all(dict(zip(ITEMS, TRUE, strict=True))[item] == label for item, label in shown)
 
 
+@pytest.mark.parametrize(("items", "passes"), [(59, 1), (60, 2)])
+def test_each_of_many_labels_has_two_examples_where_there_are_many_items(items: int, passes: int) -> None:
+    """Eight examples are too few for six labels, and the surest of a few items are not sure."""
+    labels = ["ham", "spam", "news", "bill", "joke", "poem"]
+
+    def judge(messages: Sequence[Message]) -> ModelReply:
+        mine = labels[int(messages[-1].text) % 6]
+        scores = {label: -0.1 if label == mine else -4.0 for label in labels}
+        return ModelReply(mine, "stop", Usage(1, 9, 1), "scripted:sub", cost=0.0, scores=scores)
+
+    sub = ScriptedModel(judge, name="scripted:sub", profile="small")
+    numbers = [str(n) for n in range(items)]
+    assert results(f"r = classify({numbers}, {labels})", sub) == [labels[n % 6] for n in range(items)]
+    assert len(sub.requests) == passes * items
+    if passes > 1:
+        shown = [turn.text for turn in sub.requests[-1].messages[2:-1:2]]
+        assert sorted(shown) == sorted(2 * labels)
+
+
 def test_examples_that_are_given_and_few_items_are_taken_as_they_are() -> None:
     sub = ScriptedModel(biased, name="scripted:sub", profile="small")
     given = f"r = classify({ITEMS}, ['spam', 'ham'], examples=[('a', 'ham')])"

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from .small_code import PYTHON, classes, definitions, functions, imports, is_code, modules, owners
 from .small_judged import shared_out
 from .small_named import files_for, narrowed
-from .small_prose import MOST_PROSE, blocks_of, follow, is_prose, is_wrapped, sentences_of
+from .small_prose import blocks_of, follow, is_prose, is_wrapped, sentences_of
 from .small_records import described, field_list, in_files, lines_of, records, without_marks
 from .small_tables import has_tables, table_lines
 from .small_words import (
@@ -133,12 +133,12 @@ def look(
         data = list(rows)
         globals().update(lines=data, columns=list(names))
     _print_columns(data)
-    if meanings and (columns or len(data) > MOST_PROSE):
+    prose = is_prose(data) and len(columns) <= MOST_OF_TEXT
+    if meanings and (names or not prose):
         globals().update(A=data, meanings=meanings)
         _print_fields(_meant(question, fields_of(data)))
         print(shared_out(len(data), meanings))  # noqa: T201
         return
-    prose = is_prose(data) and len(columns) <= MOST_OF_TEXT
     if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
         if MANY_ASKED.search(without_examples(question)):
