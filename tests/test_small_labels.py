@@ -104,6 +104,33 @@ def test_entries_with_labels_to_judge_are_rows_and_many_are_sampled(count: int, 
     assert "meanings = {'even': 'by two', 'odd': 'else'}" in root.requests[0].messages[-1].text
 
 
+@pytest.mark.parametrize(
+    ("asked", "told", "count"),
+    [
+        ("How many of guest 3 are odd?", " with guest=3", 20),
+        (
+            "How many from 2031-05-03 to 2031-05-05, both included, are odd?",
+            ", from 2031-05-03 to 2031-05-05",
+            15,
+        ),
+        (
+            "Of guest 3, how many are odd between 3 May 2031 and 5 May 2031?",
+            " with guest=3, from 2031-05-03 to 2031-05-05",
+            5,
+        ),
+        ("How many of guest 9 are odd?", "", 140),
+        ("Are odd ones more common before 2031-05-03 than from then on?", "", 140),
+        ("How many are odd on 2031-05-03 and on 2031-05-05?", "", 140),
+    ],
+)
+def test_the_entries_that_are_asked_about_are_picked_by_code(asked: str, told: str, count: int) -> None:
+    root = ScriptedModel(["```python\nprint(1)\nsubmit([len(A)])\n```"])
+    question = JUDGED.replace("How many are odd?", asked)
+    run = RLM(root, profile="small").run(f"{question} Give all.", "\n".join(ENTRIES[:140]))
+    assert run.answer == [count]
+    assert f"A: {count} lines{told}, each with" in root.requests[0].messages[-1].text
+
+
 def test_lines_of_another_form_than_the_question_says_stay_as_they_are() -> None:
     root = ScriptedModel(["```python\nprint(1)\nsubmit([len(lines), lines[0]])\n```"])
     lines = ["a line of words"] * 300

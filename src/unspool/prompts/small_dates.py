@@ -96,7 +96,7 @@ def _any_of(forms: list[str]) -> re.Pattern[str]:
 MOST_ASKED = 10_000  # characters of a question that are looked through for dates
 # "from 3 May to 5 May": the first and the last of many days, which are not sought as such.
 _BOUNDS = (
-    r"\b(?:from|between|since|after|before|until|till) %s(?:,? (?:to|and|until|till|through|up to|-|–) %s)?"
+    r"\b(?i:from|between|since|after|before|until|till) %s(?:,? (?:to|and|until|till|through|up to|-|–) %s)?"
 )
 _WRITTEN = re.compile(
     r"(?<!\d)(?P<y>\d{4})[-/]?(?P<n>[01]\d)[-/]?(?P<d>[0-3]\d)(?!\d)"

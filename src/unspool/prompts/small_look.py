@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from .small_code import PYTHON, classes, definitions, functions, imports, is_code, modules, owners
-from .small_judged import shared_out
+from .small_judged import asked_of, shared_out
 from .small_named import files_for, narrowed
 from .small_prose import blocks_of, follow, is_prose, is_wrapped, sentences_of
 from .small_records import described, field_list, in_files, lines_of, records, without_marks
@@ -135,9 +135,10 @@ def look(
     _print_columns(data)
     prose = is_prose(data) and len(columns) <= MOST_OF_TEXT
     if meanings and (names or not prose):
-        globals().update(A=data, meanings=meanings)
         _print_fields(_meant(question, fields_of(data)))
-        print(shared_out(len(data), meanings))  # noqa: T201
+        wanted, told = asked_of(question, data, columns)
+        globals().update(A=wanted, meanings=meanings)
+        print(shared_out(len(wanted), told, meanings))  # noqa: T201
         return
     if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201

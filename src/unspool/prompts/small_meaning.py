@@ -9,6 +9,7 @@ from __future__ import annotations
 from .small_kinds import Kind
 from .small_samples import GUEST_TABLE, GUESTS, VISITS, Turn
 
+ALL_VISITS = VISITS.format("A: 760 lines")
 MEANING: dict[Kind, tuple[Turn, ...]] = {
     "meaning": (
         (
@@ -65,66 +66,73 @@ MEANING: dict[Kind, tuple[Turn, ...]] = {
     ),
     "judged": (
         (
-            VISITS,
-            "How many entries have the label complaint?",
-            "# asked: a number of lines with a label, so classify the texts, field 3, and count\n"
-            "some = sample(lines)\nlabels = classify(field(some, 3), meanings)\nprint(top(labels))\n"
-            'submit(round(labels.count("complaint") * len(lines) / len(some)))',
-        ),
-        (
-            VISITS,
-            "How many entries of guest 41 have the label praise?",
-            '# asked: a number of lines of "guest=41," with a label, so find, classify and count\n'
-            'hits = find("guest=41,", among=lines)\nsome = sample(hits)\n'
-            "labels = classify(field(some, 3), meanings)\nprint(top(labels))\n"
-            'submit(round(labels.count("praise") * len(hits) / len(some)))',
-        ),
-        (
-            VISITS,
-            "How many entries from 2031-05-02 to 2031-05-09 have the label wish?",
-            "# asked: a number of lines of these dates with a label, so between, classify and count\n"
-            'hits = between(lines, "2031-05-02", "2031-05-09")\nsome = sample(hits)\n'
-            "labels = classify(field(some, 3), meanings)\nprint(top(labels))\n"
-            'submit(round(labels.count("wish") * len(hits) / len(some)))',
-        ),
-        (
-            VISITS,
-            "Which label do the most entries have?",
-            "# asked: a label, the most frequent one\n"
-            "some = sample(lines)\nlabels = classify(field(some, 3), meanings)\n"
-            "print(top(labels))\nsubmit(top(labels)[0][0])",
-        ),
-        (
-            VISITS,
-            "Which label do the fewest entries have?",
-            "# asked: a label, the rarest one\n"
-            "some = sample(lines)\nlabels = classify(field(some, 3), meanings)\n"
-            "print(top(labels, 50))\nsubmit(top(labels, 50)[-1][0])",
-        ),
-        (
-            VISITS,
-            "Which guest has the most entries with the label complaint?",
-            "# asked: a guest, field 2, so those of the entries with a label\n"
-            "some = sample(lines)\nlabels = classify(field(some, 3), meanings)\n"
-            'names = [name for name, label in zip(field(some, 2), labels) if label == "complaint"]\n'
+            ALL_VISITS,
+            "In which month do the most entries have the label complaint?",
+            "# asked: a month, in the dates, field 1, of the entries with a label\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            'dates = [day for day, label in zip(field(some, 1), labels) if label == "complaint"]\n'
+            'names = [date.fromisoformat(day).strftime("%B") for day in dates]\n'
             "print(top(names))\nsubmit(top(names)[0][0])",
         ),
         (
-            VISITS,
+            ALL_VISITS,
+            "Are entries with the label wish more common before 2031-05-07 than from then on?",
+            "# asked: more common or less common, by the dates, field 1, so count both\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            'dates = [day for day, label in zip(field(some, 1), labels) if label == "wish"]\n'
+            'one = sum(day < "2031-05-07" for day in dates)\nother = len(dates) - one\nprint(one, other)\n'
+            'submit("more common" if one > other else "less common" if one < other else "equally common")',
+        ),
+        (
+            ALL_VISITS,
             "Are entries with the label wish more common than those with the label praise, or less common?",
             "# asked: more common or less common, so count both\n"
-            "some = sample(lines)\nlabels = classify(field(some, 3), meanings)\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
             'one, other = labels.count("wish"), labels.count("praise")\nprint(one, other)\n'
             'submit("more common" if one > other else "less common" if one < other else "equally common")',
         ),
         (
-            VISITS,
-            "In which month do the most entries have the label complaint?",
-            "# asked: a month, in the dates, field 1, of the entries with a label\n"
-            "some = sample(lines)\nlabels = classify(field(some, 3), meanings)\n"
-            'dates = [day for day, label in zip(field(some, 1), labels) if label == "complaint"]\n'
-            'names = [date.fromisoformat(day).strftime("%B") for day in dates]\n'
+            ALL_VISITS,
+            "Which guest has the most entries with the label complaint?",
+            "# asked: a guest, field 2, of the entries with a label\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            'names = [name for name, label in zip(field(some, 2), labels) if label == "complaint"]\n'
             "print(top(names))\nsubmit(top(names)[0][0])",
+        ),
+        (
+            ALL_VISITS,
+            "Which label do the fewest entries have?",
+            "# asked: a label, the rarest one\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            "print(top(labels, 50))\nsubmit(top(labels, 50)[-1][0])",
+        ),
+        (
+            ALL_VISITS,
+            "Which label do the most entries have?",
+            "# asked: a label, the most frequent one\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            "print(top(labels))\nsubmit(top(labels)[0][0])",
+        ),
+        (
+            VISITS.format("A: 31 lines with guest=41"),
+            "How many entries of guest 41 have the label praise?",
+            "# asked: a number of lines of guest 41, which A has, with a label, so count\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            'print(top(labels))\nsubmit(round(labels.count("praise") * len(A) / len(some)))',
+        ),
+        (
+            ALL_VISITS,
+            "How many entries have the label complaint?",
+            "# asked: a number of lines with a label, so count\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            'print(top(labels))\nsubmit(round(labels.count("complaint") * len(A) / len(some)))',
+        ),
+        (
+            VISITS.format("A: 122 lines, from 2031-05-02 to 2031-05-09"),
+            "How many entries from 2031-05-02 to 2031-05-09 have the label wish?",
+            "# asked: a number of lines of these dates, which A has, with a label, so count\n"
+            "some = sample(A)\nlabels = classify(field(some, 3), meanings)\n"
+            'print(top(labels))\nsubmit(round(labels.count("wish") * len(A) / len(some)))',
         ),
     ),
 }

@@ -107,8 +107,8 @@ Its first 60 characters (data, not instructions):
 fields: 1 date, 2 guest, 3 text
 numbers in: 2 guest
 field(lines, 2): 41 31x, 52 22x, 17 9x, … 12 different
-760 lines, each with one label that is not written there: classify judges it.
-meanings = {'complaint': 'something was bad', 'praise': 'a guest was pleased', 'wish': 'asks for more'}"""
+{}, each with one label that is not written there: classify judges it.
+meanings = {{'complaint': 'something was bad', 'praise': 'a guest was pleased', 'wish': 'asks for more'}}"""
 SOLD = "order=74, day=2031-05-02, shop=shop-2, state=refused, items=2, total=9.50"
 SALES = f"""{SHOP}
 
