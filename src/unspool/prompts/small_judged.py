@@ -2,8 +2,8 @@
 
 Contract: :func:`asked_of` gives those lines that the question is about (of one user, between two dates), and
 :func:`shared_out` tells the model of them, beside ``meanings``, the labels with what they mean. Labels are
-made by ``classify``, one sub-call a line, so of more than ``MOST_JUDGED`` lines :func:`sample` takes some. The
-source runs in the REPL (see :mod:`unspool.prompts.small_tools`), so it is standard library only, in one file.
+made by ``classify``, one sub-call a line, so of more than ``MOST_JUDGED`` lines :func:`sample` takes some.
+The source runs in the REPL (see :mod:`unspool.prompts.small_tools`), so it is standard library only.
 
 >>> len(sample(["a"] * 500))
 500
