@@ -463,9 +463,9 @@ def test_what_files_of_code_import_is_counted_once_a_file(question: str, seen: l
         "notes.md": "The import of keys\nimport the keys by hand\n",
     }
     files["gates.py"] += "from re import (\n    compile,\n)\n" + "# a long gate\n" * 500
-    model = ScriptedModel(["```python\nprint(1)\nsubmit([imports, subclasses('Door')])\n```"])
+    model = ScriptedModel(["```python\nprint(1)\nsubmit([imports, subclasses('Door'), bases('Gate')])\n```"])
     answer = RLM(model, profile="small").run(question, files).answer
-    assert answer == [seen, ["Gate", "Yard"]]
+    assert answer == [seen, ["Gate", "Yard"], ["Door", "Old"]]
 
 
 def test_paragraphs_are_looked_at_as_wholes() -> None:

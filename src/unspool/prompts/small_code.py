@@ -66,6 +66,12 @@ def subclasses(base: str) -> list[str]:
     return [each.partition("(")[0] for each in classes if wanted in _bases(each)]
 
 
+def bases(name: str) -> list[str]:
+    """What a class inherits from directly."""
+    wanted = str(name).rpartition(".")[2]
+    return next((_bases(each) for each in classes if each.partition("(")[0] == wanted), [])
+
+
 def _bases(written: str) -> list[str]:
     inside = re.sub(r"\[.*?\]", "", written.partition("(")[2].removesuffix(")"))
     return [each.strip().rpartition(".")[2] for each in inside.split(",") if "=" not in each]

@@ -162,30 +162,6 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
     "code": (
         (
             CODE,
-            "Which class does Tea inherit from?",
-            "# asked: a class, in the brackets of Tea in classes\n"
-            'names = values(classes, "^Tea({})")\nprint(names)\nsubmit(names[0])',
-        ),
-        (
-            CODE,
-            "What is the base class of Shop?",
-            "# asked: a class, in the brackets of Shop in classes\n"
-            'names = values(classes, "^Shop({})")\nprint(names)\nsubmit(names[0])',
-        ),
-        (
-            CODE,
-            "How many classes inherit from Place?",
-            "# asked: a number of classes, those below Place\n"
-            'names = subclasses("Place")\nprint(names[:3])\nsubmit(len(names))',
-        ),
-        (
-            CODE,
-            "Which classes have Place as their base?",
-            "# asked: classes, those below Place\n"
-            'names = subclasses("Place")\nprint(names[:3])\nsubmit(names)',
-        ),
-        (
-            CODE,
             "How many of the files import json, or anything from it?",
             '# asked: a number of files: how often json is imported\nsubmit(imports.count("json"))',
         ),
@@ -197,7 +173,29 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             CODE,
-            "From which class do the most classes inherit?",
+            "Which classes have Place as their base?",
+            "# asked: classes, those below Place\n"
+            'names = subclasses("Place")\nprint(names[:3])\nsubmit(names)',
+        ),
+        (
+            CODE,
+            "Which class does Tea inherit from?",
+            '# asked: a class, the one above Tea\nnames = bases("Tea")\nprint(names)\nsubmit(names[0])',
+        ),
+        (
+            CODE,
+            "What is the base class of Shop?",
+            '# asked: a class, the one above Shop\nnames = bases("Shop")\nprint(names)\nsubmit(names[0])',
+        ),
+        (
+            CODE,
+            "How many classes inherit from Place?",
+            "# asked: a number of classes, those below Place\n"
+            'names = subclasses("Place")\nprint(names[:3])\nsubmit(len(names))',
+        ),
+        (
+            CODE,
+            "Which class do the most other classes inherit from?",
             "# asked: a class, the most frequent one in the brackets of classes\n"
             'names = values(classes, "({})")\nprint(top(names))\nsubmit(top(names)[0][0])',
         ),
