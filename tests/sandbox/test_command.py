@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import shutil
 import signal
-import socket
-import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -344,72 +341,6 @@ def test_a_file_that_is_too_large_to_be_sent(tmp_path: Path) -> None:
         pytest.raises(ContextError, match="more than 512 MB: use sandbox='process'"),
     ):
         rlm.run("where?", path)
-
-
-# ------------------------------------------------------------------------------ where they are installed
-
-PODMAN = (
-    "podman --runtime runc run --rm -i --network none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 "
-    "--rootfs /:O python3 -"
-)
-BWRAP = (  # with the environment of the tests, which may lie below /tmp
-    f"bwrap --ro-bind / / --tmpfs /tmp --ro-bind {sys.prefix} {sys.prefix} --dev /dev --proc /proc --unshare-all "
-    f"--die-with-parent --new-session {PYTHON} -"
-)
-
-
-def _needs(*programs: str) -> pytest.MarkDecorator:
-    missing = [name for name in programs if shutil.which(name) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(PODMAN, id="podman", marks=_needs("podman", "runc")),
-        pytest.param(BWRAP, id="bwrap", marks=_needs("bwrap")),
-    ],
-)
-def test_a_real_container(command: str) -> None:
-    report = conform(lambda: CommandSandbox(command), lacks=LACKS)
-    assert report.ok, str(report)
-
-
-@pytest.fixture
-def ssh(tmp_path: Path) -> Iterator[str]:
-    """A way to this machine through a server of our own, with keys made for it."""
-    server = shutil.which("sshd") or "sshd"
-    for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    options = (f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {tmp_path}/host", "StrictModes no",
-               f"AuthorizedKeysFile {tmp_path}/user.pub", f"PidFile {tmp_path}/pid", "UsePAM no")  # fmt: skip
-    (tmp_path / "config").write_text("\n".join(options))
-    with subprocess.Popen(
-        [server, "-D", "-e", "-f", str(tmp_path / "config")], stderr=subprocess.PIPE, text=True
-    ) as running:
-        try:
-            assert running.stderr is not None
-            said = running.stderr.readline()
-            if "listening" not in said:
-                pytest.skip(f"sshd does not start here: {said}")
-            way = (
-                f"ssh -F none -i {tmp_path}/user -p {port} -o BatchMode=yes -o StrictHostKeyChecking=no "
-                "-o UserKnownHostsFile=/dev/null -o LogLevel=ERROR 127.0.0.1"
-            )
-            greeted = subprocess.run([*way.split(), "true"], capture_output=True, text=True, timeout=60)
-            if greeted.returncode:  # the account may be locked
-                pytest.skip(f"nobody may log in here: {greeted.stderr}")
-            yield f"{way} {PYTHON} -"
-        finally:
-            running.terminate()
-
-
-@_needs("ssh", "sshd", "ssh-keygen")
-def test_another_machine_by_ssh(ssh: str) -> None:
-    report = conform(lambda: CommandSandbox(ssh), lacks=LACKS)
-    assert report.ok, str(report)
 
 
 # ------------------------------------------------------------------------------ before a model is asked
