@@ -42,9 +42,12 @@ def _answers(command: str) -> None:
     """Skips the test where the program is not there, or may not do here what it is for."""
     if shutil.which(command.split()[0]) is None:
         pytest.skip(f"not installed: {command.split()[0]}")
-    tried = subprocess.run(
-        shlex.split(command), input="print('it runs')", capture_output=True, text=True, timeout=120
-    )
+    try:
+        tried = subprocess.run(
+            shlex.split(command), input="print('it runs')", capture_output=True, text=True, timeout=120
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{command.split()[0]} does not run here: it does not end within two minutes")
     if tried.stdout != "it runs\n":
         pytest.skip(f"{command.split()[0]} does not run here: {tried.stderr.strip()[-300:]}")
 
