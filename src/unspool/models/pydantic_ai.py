@@ -30,6 +30,7 @@ from .replies import Counts
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model as Theirs
+    from pydantic_ai.profiles import ModelProfile
 
 INSTALL = "models of pydantic-ai need its package: pip install 'unspool[pydantic-ai]'"
 
@@ -73,7 +74,6 @@ class PydanticAIModel:
         self._priced = False
         self._streams = getattr(model, "stream_function", model) is not None  # a FunctionModel may have none
         self._entered: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
-        self._entering = asyncio.Lock()
 
     @property
     def info(self) -> ModelInfo:
@@ -109,12 +109,9 @@ class PydanticAIModel:
     async def _enter(self) -> None:
         """Their way to say that connections may be opened on this loop."""
         loop = asyncio.get_running_loop()
-        if loop in self._entered:
-            return
-        async with self._entering:
-            if loop not in self._entered:
-                await self._model.__aenter__()
-                self._entered.add(loop)
+        if loop not in self._entered:
+            self._entered.add(loop)
+            await self._model.__aenter__()
 
     async def _ask(self, request: ModelRequest) -> ModelResponse:
         from pydantic_ai.direct import model_request
@@ -124,23 +121,21 @@ class PydanticAIModel:
                 return await self._stream(request, request.on_delta)
             except NotImplementedError:  # theirs for a model that cannot; nothing was sent
                 self._streams = False
-        profile = self._model.profile
         return await model_request(
             self._model,
-            messages_of(request, profile),
+            messages_of(request, self._profile),
             model_settings=settings_of(request, self._model),
-            model_request_parameters=parameters_of(request, profile),
+            model_request_parameters=parameters_of(request, self._profile),
         )
 
     async def _stream(self, request: ModelRequest, on_delta: OnDelta) -> ModelResponse:
         from pydantic_ai.direct import model_request_stream
 
-        profile = self._model.profile
         async with model_request_stream(
             self._model,
-            messages_of(request, profile),
+            messages_of(request, self._profile),
             model_settings=settings_of(request, self._model),
-            model_request_parameters=parameters_of(request, profile),
+            model_request_parameters=parameters_of(request, self._profile),
         ) as stream:
             async for delta in _deltas(stream):
                 on_delta(delta)
@@ -172,6 +167,14 @@ class PydanticAIModel:
         return prices.cost(service, self._model.model_name, counts) if cost is None else cost
 
     @property
+    def _profile(self) -> ModelProfile:
+        """What the model can do; a list of theirs has none, for each of its models has its own."""
+        try:
+            return self._model.profile
+        except NotImplementedError:
+            return {}
+
+    @property
     def _service(self) -> str | None:
         """What the price list calls the service. Another server behind the same API is none of it."""
         return prices.service_of(self._model.base_url, self._model.system)
@@ -191,8 +194,9 @@ async def _deltas(stream: AsyncIterable[object]) -> AsyncIterator[Delta]:
     async for event in stream:
         text = thinking = ""
         match event:
-            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(
-                delta=TextPartDelta(content_delta=text)
+            case (
+                PartStartEvent(part=TextPart(content=text))
+                | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
             ):
                 pass
             case PartStartEvent(part=ThinkingPart(content=thinking)):

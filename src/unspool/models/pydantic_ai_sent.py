@@ -186,7 +186,9 @@ def _of_api(error: Exception, name: str) -> ModelError:
             return _error("server", error, name, "it failed")
         case theirs.ModelHTTPError(status_code=status) if 400 <= status < 500:
             return _error("bad_request", error, name, "it refused the request")
-    return _error("server", error, name, "it failed")
+        case theirs.ModelHTTPError():
+            return _error("server", error, name, "it failed")
+    return _error("server", error, name, "it sent what cannot be read", paid=True)
 
 
 def _arrived(error: Exception) -> bool:
