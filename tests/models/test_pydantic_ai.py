@@ -24,13 +24,13 @@ from unspool.types import Usage
 
 pytest.importorskip("pydantic_ai", reason="needs the extra pydantic-ai")
 
-from pydantic_ai import messages as theirs  # noqa: E402
-from pydantic_ai.exceptions import UserError  # noqa: E402
-from pydantic_ai.models import override_allow_model_requests  # noqa: E402
-from pydantic_ai.models.fallback import FallbackModel  # noqa: E402
-from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, FunctionModel  # noqa: E402
-from pydantic_ai.models.test import TestModel  # noqa: E402
-from pydantic_ai.usage import RequestUsage  # noqa: E402
+from pydantic_ai import messages as theirs
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import override_allow_model_requests
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, FunctionModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RequestUsage
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000000000500010d0a2db4"

@@ -2,7 +2,8 @@
 
 Contract: :func:`make` blocks (it may ask a server, and pull a local model): call it in a thread. A
 name is ``provider:model``, ``local:NAME``, ``command:PROGRAM ARGUMENTS`` or ``pydantic-ai:NAME``; a wrong
-one is :class:`UnknownModel` with the known ones, a missing key a :class:`ConfigError` that names the variable.
+one is :class:`UnknownModel` with the known ones, a missing key a :class:`ConfigError` that names the
+variable.
 
 >>> make("openai:gpt-5-mini", look({"OPENAI_API_KEY": "not a key"})).info.name
 'openai:gpt-5-mini'

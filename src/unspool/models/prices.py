@@ -94,7 +94,7 @@ def _listed(provider: str, model: str) -> ModelPriceInfo | None:
 
 
 def service_of(url: str | None, name: str) -> str | None:
-    """What the list calls the service at this address, or of this name where it has no address. After ``ready``.
+    """What the list calls the service at this address, or of this name where there is none. After ``ready``.
 
     >>> import asyncio
     >>> asyncio.run(ready())
