@@ -134,17 +134,40 @@ async def test_turns_and_files_are_contexts_and_our_own_field_goes_with_it(
 
 
 @pytest.mark.parametrize("how", HOW)
-async def test_tools_are_left_alone_and_one_that_is_insisted_on_is_refused(
+async def test_tools_are_left_alone_where_the_model_may_choose(
     serve: Start, connect: Connect, how: str
 ) -> None:
-    def weather(city: str) -> str:
-        return city
-
     up = await serve(ScriptedModel([LOOK, submits("'Fine.'")]))
-    model = await connect(up, how)
-    assert (await Agent(model, tools=[weather]).run("How is it?")).output == "Fine."
-    with pytest.raises(theirs.ModelHTTPError, match="tool_choice"):
-        await Agent(model, output_type=Person).run("Who?")
+    assert (await Agent(await connect(up, how), tools=[weather]).run("How is it?")).output == "Fine."
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_call_that_is_insisted_on_is_an_answer_of_its_type(
+    serve: Start, connect: Connect, how: str, streamed: bool
+) -> None:
+    """Their default for a typed output: a tool that has to be called."""
+    person = "{'name': 'Ada', 'age': 36}"
+    up = await serve(ScriptedModel([LOOK, submits("'Ada'"), submits(person)]))  # the first does not fit
+    agent = Agent(await connect(up, how), output_type=Person)
+    assert await output(agent, "Who?", streamed) == Person(name="Ada", age=36)
+    call = "{'tool_calls': [{'tool': 'weather', 'arguments': {'city': 'Rome'}}]}"
+    last = "{'tool_calls': [{'tool': 'final_result', 'arguments': {'name': context[-1]['text'], 'age': 1}}]}"
+    up = await serve(ScriptedModel([LOOK, submits(call), LOOK, submits(last)]))
+    agent = Agent(await connect(up, how), output_type=Person, tools=[weather])
+    told = "rain in Rome" if how == "chat" else ""  # there the result is an item of its own, and no text
+    assert await output(agent, "How is it?", streamed) == Person(name=told, age=1)
+
+
+def weather(city: str) -> str:
+    return f"rain in {city}"
+
+
+async def output(agent: Agent[None, Person], asked: str, streamed: bool) -> Person:
+    if not streamed:
+        return (await agent.run(asked)).output
+    async with agent.run_stream(asked) as stream:
+        return await stream.get_output()
 
 
 @pytest.mark.parametrize("how", HOW)

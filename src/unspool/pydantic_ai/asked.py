@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
@@ -47,10 +46,10 @@ def question(
             _request(message.parts, chat)
         else:
             chat.append(_replied(message))
-    asked = question_of(turns_of_chat(chat), _options(settings), schema=wanted.schema)
-    if not wanted.instructions:
-        return asked
-    return replace(asked, instructions=f"{asked.instructions}\n\n{wanted.instructions}".strip())
+    calls = wanted.calls
+    schema = calls.schema if calls is not None else wanted.schema
+    asked = question_of(turns_of_chat(chat), _options(settings), schema=schema)
+    return asked if calls is None else calls.asked(asked)
 
 
 def _options(settings: ModelSettings | None) -> Options | None:
