@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic_ai.messages import ModelMessage, ModelResponse, ThinkingPart
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, check_allow_model_requests
 from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.settings import ModelSettings
+from pydantic_ai.settings import ModelSettingName, ModelSettings
 
 from ..server.problems import Problem
 from ..server.running import Followed, followed, problem_of
@@ -53,7 +53,7 @@ class RLMModel(Model[None]):
     :param settings: of each request, as for any model; ``extra_body={"unspool": {…}}`` overrides the rule.
     """
 
-    unsupported_settings: ClassVar[frozenset[str]] = frozenset(  # type: ignore[assignment]
+    unsupported_settings: ClassVar[frozenset[ModelSettingName]] = frozenset(
         ("timeout", "max_retries", "stop_sequences", "parallel_tool_calls", "extra_headers")
     )
 

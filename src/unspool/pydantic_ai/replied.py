@@ -6,7 +6,7 @@ usage are counted, so that the sums are lower bounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
@@ -54,13 +54,13 @@ def error_of(problem: Problem, name: str) -> Exception:
     from pydantic_ai import exceptions as theirs
 
     said = problem.message if problem.run is None else f"{problem.message} (run {problem.run})"
-    match problem.status:
-        case 400:
-            return theirs.UserError(said)
-        case 402:
-            return theirs.ModelQuotaExceededError(name, said)
-        case 503:
-            return theirs.ModelUnavailableError(name, said)
-        case 504:
-            return theirs.ModelTimeoutError(name, said)
-    return theirs.ModelServerError(name, said)
+    if problem.status == 400:
+        refused: Exception = theirs.UserError(said)
+        return refused
+    kinds: Mapping[int, Callable[[str, str], Exception]] = {
+        402: theirs.ModelQuotaExceededError,
+        503: theirs.ModelUnavailableError,
+        504: theirs.ModelTimeoutError,
+    }
+    failed: Exception = kinds.get(problem.status, theirs.ModelServerError)(name, said)
+    return failed

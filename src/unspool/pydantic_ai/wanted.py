@@ -1,7 +1,8 @@
 """What an agent wants of a reply, as the type of a run's answer: text, JSON, calls of the agent's tools.
 
 Contract: pure. Calls are answers of a type, as they are in ``unspool serve`` (:mod:`unspool.server.calls`),
-and an output tool is one tool more. :meth:`Wanted.parts` makes of what was submitted what pydantic-ai expects.
+and an output tool is one tool more. :meth:`Wanted.parts` makes of what was submitted what pydantic-ai
+expects.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The shape of ``/v1/chat/completions``: whole, or as a stream of chunks.
 
-Contract: ``finish_reason`` is ``stop`` for an answer, ``tool_calls`` for calls that the client insisted on, and
+Contract: ``finish_reason`` is ``stop`` for an answer, ``tool_calls`` for calls that were insisted on, and
 ``length`` for the draft of a run that stopped early. Progress is ``reasoning_content``. A stream that fails
 ends with an ``error`` and ``[DONE]``.
 """
