@@ -317,16 +317,16 @@ async def test_tools_and_a_typed_answer_go_together(make: Make) -> None:
 @pytest.mark.parametrize(
     ("choice", "known", "may_answer"),
     [
-        ("auto", {"one", "two"}, True),
+        ("auto", {"one", "two", "three"}, True),
         ("none", set(), True),
-        ("required", {"one", "two"}, False),
-        (["two"], {"two"}, False),
+        ("required", {"one", "two", "three"}, False),
+        (["two", "three"], {"two", "three"}, False),
         (ToolOrOutput(function_tools=["one"]), {"one"}, True),
     ],
 )
 async def test_a_choice_of_tools_is_kept(make: Make, choice: Any, known: set[str], may_answer: bool) -> None:
     made = make(["```python\nprint(1)\n```", *submits("'text'", "{'answer': 'text'}")], max_turns=3)
-    tools = [ToolDefinition(name=name) for name in ("one", "two")]
+    tools = [ToolDefinition(name=name) for name in ("one", "two", "three")]
     settings: Any = {"tool_choice": choice}
     asked: Any = [ModelRequest(parts=[UserPromptPart("What?")])], settings
     parameters = ModelRequestParameters(function_tools=tools)
@@ -335,7 +335,19 @@ async def test_a_choice_of_tools_is_kept(make: Make, choice: Any, known: set[str
     else:
         with pytest.raises(theirs.ModelAPIError, match="without an answer"):
             await made.model.request(*asked, parameters)
-    assert {name for name in ("one", "two") if f"\n- {name}: " in made.asked} == known
+    assert {tool.name for tool in tools if f"\n- {tool.name}: " in made.asked} == known
+
+
+async def test_one_tool_that_has_to_be_called_has_its_own_type(make: Make) -> None:
+    made = make(submits("'Rome'", "{'city': 'Rome'}"))
+    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tools = [ToolDefinition(name="one"), ToolDefinition(name="two", parameters_json_schema=city)]
+    reply = await made.model.request(
+        [ModelRequest(parts=[UserPromptPart("What?")])],
+        {"tool_choice": ["two"]},
+        ModelRequestParameters(function_tools=tools),
+    )
+    assert [(call.tool_name, call.args_as_dict()) for call in reply.tool_calls] == [("two", {"city": "Rome"})]
 
 
 async def test_a_history_with_calls_of_other_models_is_read(make: Make) -> None:
