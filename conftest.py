@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
+
+# Its classes are made of those of pydantic-ai; the rest of the package can be imported without any extra.
+collect_ignore = (
+    [] if find_spec("pydantic_ai") else [f"src/unspool/pydantic_ai/{n}.py" for n in ("model", "streamed")]
+)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -224,6 +224,18 @@ async def test_a_limit_in_dollars_without_a_price_is_refused_before_anything_is_
         (chat_body("x", n=2), 400, "n"),
         (chat_body("x", stream="maybe"), 400, "stream"),
         (chat_body("x", tool_choice="required"), 400, "tool_choice"),
+        (chat_body("x", tool_choice={"type": "function", "function": {"name": "no"}}), 400, "tool_choice"),
+        (chat_body("x", tool_choice={"type": "allowed_tools"}), 400, "tool_choice"),
+        (
+            chat_body(
+                "x",
+                tool_choice="required",
+                tools=[{"type": "function", "function": {"name": "f"}}],
+                unspool={"answer": {"type": "integer"}},
+            ),
+            400,
+            "unspool.answer",
+        ),
         (chat_body("x", response_format={"type": "xml"}), 400, "response_format.type"),
         (
             chat_body("x", response_format={"type": "json_schema"}),

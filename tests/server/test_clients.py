@@ -84,6 +84,39 @@ async def test_openai_parses_typed_answers(serve: Start) -> None:
         assert response.output_parsed == wanted
 
 
+async def test_openai_gets_the_call_that_it_insists_on(serve: Start) -> None:
+    called = submits("{'city': 'Rome'}")
+    up = await serve(ScriptedModel([LOOK, called] * 4))
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    function = {"name": "weather", "description": "How it is.", "parameters": parameters}
+    chat: Any = {
+        "model": "unspool",
+        "messages": [{"role": "user", "content": "How is it in Rome?"}],
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": {"type": "function", "function": {"name": "weather"}},
+    }
+    item: Any = {
+        "model": "unspool", "input": "How is it in Rome?", "tools": [{"type": "function", **function}],
+        "tool_choice": "required",
+    }  # fmt: skip
+    async with client(up) as openai:
+        whole = await openai.chat.completions.create(**chat)
+        (call,) = whole.choices[0].message.tool_calls or []
+        assert (call.function.name, call.function.arguments) == ("weather", '{"city":"Rome"}')  # type: ignore[union-attr]
+        assert (whole.choices[0].finish_reason, whole.choices[0].message.content) == ("tool_calls", None)
+        async with openai.chat.completions.stream(**chat) as stream:
+            last = (await stream.get_final_completion()).choices[0]
+        assert last.message.tool_calls is not None
+        assert last.message.tool_calls[0].function.arguments == '{"city":"Rome"}'
+        response = await openai.responses.create(**item)
+        assert [each.type for each in response.output] == ["reasoning", "function_call"]
+        async with openai.responses.stream(**item) as events:
+            kinds = [event.type async for event in events]
+            final = await events.get_final_response()
+        assert final.output[-1].arguments == '{"city":"Rome"}'  # type: ignore[union-attr]
+        assert "response.function_call_arguments.delta" in kinds
+
+
 async def test_openai_raises_what_it_has_for_each_refusal(serve: Start) -> None:
     openai = pytest.importorskip("openai")
     up = await serve(ScriptedModel(lambda _: LOOK), token="right")

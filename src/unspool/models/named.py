@@ -1,8 +1,9 @@
 """Makes a model of its name.
 
 Contract: :func:`make` blocks (it may ask a server, and pull a local model): call it in a thread. A
-name is ``provider:model``, ``local:NAME`` or ``command:PROGRAM ARGUMENTS``; a wrong one is
-:class:`UnknownModel` with the known ones, a missing key a :class:`ConfigError` that names the variable.
+name is ``provider:model``, ``local:NAME``, ``command:PROGRAM ARGUMENTS`` or ``pydantic-ai:NAME``; a wrong
+one is :class:`UnknownModel` with the known ones, a missing key a :class:`ConfigError` that names the
+variable.
 
 >>> make("openai:gpt-5-mini", look({"OPENAI_API_KEY": "not a key"})).info.name
 'openai:gpt-5-mini'
@@ -14,6 +15,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from ..checks import meant
 from ..errors import ConfigError, NoModelFound, UnknownModel
@@ -21,11 +23,15 @@ from .catalog import FILES, find, known
 from .cloud import find_door
 from .command import CommandModel
 from .fallback import FallbackModel
+from .foreign import PREFIX, Foreign, is_foreign
 from .naming import check_name, check_spec, split_names
 from .probe import ask_all
 from .protocol import Model
 from .providers import PROVIDERS, Provider, masked
 from .pull import OnProgress, PullFailed, pull
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as Theirs
 
 WAYS_OUT = """There are three ways to a model:
   1. a key: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or another provider's ({others})
@@ -64,8 +70,8 @@ def look(
     return Where(environ, servers, cache, progress)
 
 
-Spec = str | Model | Sequence[str | Model]
-"""A model, its name, or a list of them: the first that answers."""
+Spec = str | Model | Foreign | Sequence[str | Model | Foreign]
+"""A model (one of pydantic-ai's, too), its name, or a list of them: the first that answers."""
 
 
 def make_any(spec: Spec, where: Where) -> Model:
@@ -77,12 +83,12 @@ def make_any(spec: Spec, where: Where) -> Model:
             return make(names[0], where)
         spec = names
     elif not isinstance(spec, Sequence):
-        return spec
+        return _ours(spec)
     made: list[Model] = []
     missing: list[str] = []
     for each in spec:
         try:
-            made.append(make(each, where) if isinstance(each, str) else each)
+            made.append(make(each, where) if isinstance(each, str) else _ours(each))
         except UnknownModel:
             raise
         except ConfigError as error:
@@ -94,6 +100,14 @@ def make_any(spec: Spec, where: Where) -> Model:
     return FallbackModel(made, missing=missing)
 
 
+def _ours(model: Model | Foreign) -> Model:
+    if not is_foreign(model):
+        return cast("Model", model)
+    from .pydantic_ai import PydanticAIModel
+
+    return PydanticAIModel(cast("Theirs", model))
+
+
 def make(spec: str, where: Where) -> Model:
     """The model of this name."""
     check_name(spec)
@@ -102,6 +116,10 @@ def make(spec: str, where: Where) -> Model:
         return _make_local(model if provider_name == "local" else provider_name, where)
     if provider_name == "command":
         return CommandModel(model, profile=family_profile(model))
+    if provider_name == PREFIX:
+        from .pydantic_ai import named
+
+        return named(model)
     return _make_remote(PROVIDERS[provider_name], model, where)
 
 

@@ -17,9 +17,11 @@ from collections.abc import Sequence
 from ..checks import near
 from ..errors import UnknownModel, WrongSetting
 from .catalog import FILES, known
+from .foreign import PREFIX, is_foreign
 from .providers import PROVIDERS
 
-_FIRST = (*PROVIDERS, "local", "command", *FILES)  # what a name begins with
+_KINDS = (*PROVIDERS, "local", "command", PREFIX)
+_FIRST = (*_KINDS, *FILES)  # what a name begins with
 # "gpt" of "gpt-5": who makes models of that name, by the model that the provider's row takes.
 _FAMILIES = {
     re.split(r"[-\d]", row.root)[0]: row.name
@@ -34,7 +36,7 @@ def split_names(text: str) -> tuple[str, ...]:
     >>> split_names("openai:gpt-5, command:echo a,b,local")
     ('openai:gpt-5', 'command:echo a,b', 'local')
     """
-    starts = "|".join(map(re.escape, (*PROVIDERS, "local", "command")))
+    starts = "|".join(map(re.escape, _KINDS))
     return tuple(name.strip() for name in re.split(rf",(?=\s*(?:{starts})(?:[:,]|\s*$))", text))
 
 
@@ -48,7 +50,7 @@ def check_spec(setting: str, spec: object) -> None:
     for each in names if isinstance(names, Sequence) else [names]:
         if isinstance(each, str):
             check_name(each)
-        elif not hasattr(each, "complete") or not hasattr(each, "info"):
+        elif not is_foreign(each) and not (hasattr(each, "complete") and hasattr(each, "info")):
             raise WrongSetting(
                 setting, each, "give a name such as 'openai:gpt-5', a Model, or a list of them"
             )
@@ -64,7 +66,8 @@ def check_name(name: str) -> None:
         raise UnknownModel(
             f"there is no model {name!r}{f'. Did you mean {guess!r}?' if guess else '.'} A name is "
             f"provider:model, and the providers are {', '.join(PROVIDERS)}, local "
-            f"(local:{', local:'.join(FILES)}) and command (command:PROGRAM ARGUMENTS)"
+            f"(local:{', local:'.join(FILES)}), command (command:PROGRAM ARGUMENTS) and pydantic-ai "
+            "(pydantic-ai:PROVIDER:MODEL)"
         )
 
 

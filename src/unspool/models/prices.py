@@ -93,6 +93,24 @@ def _listed(provider: str, model: str) -> ModelPriceInfo | None:
         return None
 
 
+def service_of(url: str | None, name: str) -> str | None:
+    """What the list calls the service at this address, or of this name where there is none. After ``ready``.
+
+    >>> import asyncio
+    >>> asyncio.run(ready())
+    >>> service_of("https://api.openai.com/v1/", "openai"), service_of("http://127.0.0.1:1/v1", "openai")
+    ('openai', None)
+    """
+    if _broken:
+        return None
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return get_snapshot().find_provider(None, None if url else name, url or None).id
+    except LookupError:
+        return None
+
+
 @lru_cache(maxsize=256)
 def window(provider: str, model: str) -> int | None:
     """Tokens that the model reads at once, where the list has it. After ``ready``."""

@@ -126,7 +126,7 @@ class Service:
         return json_reply({"status": "ok", "running": self.runs.taken, "limit": self.settings.runs})
 
     def _document(self, request: Request) -> Response:
-        return json_reply(document(with_token=self.settings.token is not None))
+        return json_reply(document(with_token=self.settings.token is not None, names=self.names))
 
     async def _no_route(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from ..strategies import StrategyName
 
@@ -60,8 +60,18 @@ class Options(BaseModel):
     progress: Progress = Field("lines", description="What the reasoning tells of the run.")
 
 
+def _as_it_is(value: object) -> object:
+    """No number in the place of a truth value: for Python 0 is false."""
+    if value is not None and not isinstance(value, bool):
+        raise ValueError("give false, or leave it out")
+    return value
+
+
+No = Annotated[Literal[False] | None, BeforeValidator(_as_it_is)]
+
+
 class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
 
 
 class FileData(_Lenient):
@@ -123,7 +133,7 @@ class ChatBody(Body):
 
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
     n: Annotated[int, Field(ge=1, le=1)] | None = Field(None, description="One answer is given.")
-    logprobs: Literal[False] | None = Field(None, description="Not known of an answer.")
+    logprobs: No = Field(None, description="Not known of an answer.")
     response_format: ResponseFormat | None = None
     stream_options: StreamOptions | None = None
 
@@ -166,5 +176,5 @@ class ResponsesBody(Body):
     text: TextOptions | None = None
     previous_response_id: None = Field(None, description="No replies are kept here: send the turns again.")
     conversation: None = Field(None, description="No conversations are kept here: send the turns again.")
-    background: Literal[False] | None = Field(None, description="A client that goes away ends its run.")
+    background: No = Field(None, description="A client that goes away ends its run.")
     metadata: dict[str, JsonValue] | None = None

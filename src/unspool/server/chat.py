@@ -1,7 +1,8 @@
 """The shape of ``/v1/chat/completions``: whole, or as a stream of chunks.
 
-Contract: ``finish_reason`` is ``stop`` for an answer and ``length`` for the draft of a run that stopped
-early. Progress is ``reasoning_content``. A stream that fails ends with an ``error`` and ``[DONE]``.
+Contract: ``finish_reason`` is ``stop`` for an answer, ``tool_calls`` for calls that were insisted on, and
+``length`` for the draft of a run that stopped early. Progress is ``reasoning_content``. A stream that fails
+ends with an ``error`` and ``[DONE]``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from .problems import Problem
 from .question import Question, question_of
 from .replies import frame
 from .running import Followed
-from .shape import ignored, refuse_forced_tools, schema_of
-from .told import Json, about, known, pieces, text_of
+from .shape import forced, ignored, schema_of
+from .told import Json, about, calls_in, known, pieces, text_of
 
 DONE = b"data: [DONE]\n\n"
 
@@ -37,19 +38,24 @@ class Chat:
 
     def question(self) -> Question:
         body = self.body
-        refuse_forced_tools(body)
-        return question_of(
+        calls = forced(body)
+        asked = question_of(
             turns_of_chat(body.messages),
             body.unspool,
-            schema=_schema(body.response_format),
+            schema=_schema(body.response_format) if calls is None else calls.schema,
             notes=ignored(body),
         )
+        return asked if calls is None else calls.asked(asked)
 
     def whole(self, run: Followed, progress: str, ended: RunEnded) -> Json:
-        message = {"role": "assistant", "content": text_of(ended, run.question), "refusal": None}
+        message: dict[str, object] = {"role": "assistant", "content": None, "refusal": None}
+        if calls := _calls(run, ended):
+            message["tool_calls"] = calls
+        else:
+            message["content"] = text_of(ended, run.question)
         if progress:
             message["reasoning_content"] = progress
-        choice = {"index": 0, "message": message, "finish_reason": _finish(ended), "logprobs": None}
+        choice = {"index": 0, "message": message, "finish_reason": _finish(run, ended), "logprobs": None}
         return {
             **self._head(run, "chat.completion"),
             "choices": [choice],
@@ -64,9 +70,12 @@ class Chat:
         yield self._chunk(run, {"reasoning_content": text})
 
     def end(self, run: Followed, ended: RunEnded) -> Iterator[bytes]:
-        for piece in pieces(text_of(ended, run.question)):
+        calls = _calls(run, ended)
+        for number, call in enumerate(calls):
+            yield self._chunk(run, {"tool_calls": [{"index": number, **call}]})
+        for piece in [] if calls else pieces(text_of(ended, run.question)):
             yield self._chunk(run, {"content": piece})
-        yield self._chunk(run, {}, _finish(ended), {"unspool": about(ended, run.question)})
+        yield self._chunk(run, {}, _finish(run, ended), {"unspool": about(ended, run.question)})
         options = self.body.stream_options
         if options is not None and options.include_usage:
             yield frame({**self._head(run, "chat.completion.chunk"), "choices": [], "usage": _usage(ended)})
@@ -86,8 +95,21 @@ class Chat:
         return frame({**self._head(run, "chat.completion.chunk"), "choices": [choice], **(more or {})})
 
 
-def _finish(ended: RunEnded) -> str:
-    return "stop" if ended.status == "answered" else "length"
+def _finish(run: Followed, ended: RunEnded) -> str:
+    if ended.status != "answered":
+        return "length"
+    return "tool_calls" if run.question.calls is not None else "stop"
+
+
+def _calls(run: Followed, ended: RunEnded) -> list[Json]:
+    return [
+        {
+            "id": f"call_{run.id}_{number}",
+            "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }
+        for number, (name, arguments) in enumerate(calls_in(ended, run.question))
+    ]
 
 
 def _usage(ended: RunEnded) -> Json | None:

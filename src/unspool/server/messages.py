@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
 from ..contexts.text import decode
@@ -23,6 +24,7 @@ from .bodies import ChatMessage, ChatPart, ImageUrl, InputItem, InputPart
 from .problems import Problem
 
 _TEXTS = {"text", "input_text", "output_text"}
+_THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ def turns_of_chat(messages: Sequence[ChatMessage]) -> list[Turn]:
     turns: list[Turn] = []
     for place, message in enumerate(messages):
         role = "system" if message.role == "developer" else message.role
-        read = _read(message.content, f"messages[{place}].content")
-        turns.append(Turn(role, *read, message.tool_calls or None))
+        turn = Turn(role, *_read(message.content, f"messages[{place}].content"), message.tool_calls or None)
+        turns += _without_thoughts(turn)
     return turns
 
 
@@ -75,8 +77,21 @@ def turns_of_input(given: str | Sequence[InputItem]) -> list[Turn]:
             field = f"input[{place}].role"
             raise Problem(400, f"{field}: is missing", code="missing_required_parameter", param=field)
         role = "system" if item.role == "developer" else item.role
-        turns.append(Turn(role, *_read(item.content, f"input[{place}].content")))
+        turns += _without_thoughts(Turn(role, *_read(item.content, f"input[{place}].content")))
     return turns
+
+
+def _without_thoughts(turn: Turn) -> list[Turn]:
+    """Some clients send the progress that they were told back as text, at the start of what was replied.
+
+    >>> _without_thoughts(Turn("assistant", ("<think>turn 1</think>\\nYes.",)))[0].texts
+    ('Yes.',)
+    """
+    if turn.role != "assistant" or not turn.texts or not _THOUGHTS.match(turn.texts[0]):
+        return [turn]
+    first = _THOUGHTS.sub("", turn.texts[0], count=1)
+    rest = replace(turn, texts=((first,) if first else ()) + turn.texts[1:])
+    return [rest] if rest != Turn("assistant") else []
 
 
 def _read(

@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic.json_schema import models_json_schema
 
 from .. import __version__
-from .bodies import ChatBody, ResponsesBody
+from .bodies import MODEL, ChatBody, ResponsesBody
 
 Json = dict[str, object]
 
@@ -49,11 +49,14 @@ _ERROR: Json = {
 }
 
 
-def document(*, with_token: bool) -> Json:
-    """OpenAPI 3.1."""
+def document(*, with_token: bool, names: Sequence[str] = (MODEL,)) -> Json:
+    """OpenAPI 3.1. ``names``: those of the models."""
     _, schemas = models_json_schema(
         [(ChatBody, "validation"), (ResponsesBody, "validation")], ref_template="#/components/schemas/{model}"
     )
+    known = {"type": "string", "enum": [*names]}
+    for body in ("ChatBody", "ResponsesBody"):
+        schemas["$defs"][body]["properties"]["model"] |= known
     parts: Json = {"schemas": {**schemas["$defs"], "Error": _ERROR}}
     if with_token:
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -71,9 +74,7 @@ def document(*, with_token: bool) -> Json:
             "/v1/models/{name}": {
                 "get": {
                     **_page("One model.", guarded=True, missing=True),
-                    "parameters": [
-                        {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
-                    ],
+                    "parameters": [{"name": "name", "in": "path", "required": True, "schema": known}],
                 }
             },
             "/health": {"get": _page("Whether it is up; 503 while it shuts down.", stopping=True)},
@@ -92,7 +93,7 @@ def _asked(body: str, what: str) -> Json:
             "headers": {"X-Unspool-Run": {"schema": {"type": "string"}, "description": "The id of the run."}},
             "content": {
                 "application/json": {"schema": {"type": "object"}},
-                "text/event-stream": {"schema": {"type": "string"}},
+                "text/event-stream": {"schema": {}},
             },
         },
         **{status: _problem(words) for status, words in _REFUSED.items()},
@@ -120,7 +121,8 @@ def _page(
     said |= {status: _problem(_REFUSED[status]) for status in refused}
     if stopping:
         said["503"] = {"description": _REFUSED["503"]}
-    return {"summary": what, "responses": said}
+    free: Json = {} if guarded else {"security": []}
+    return {"summary": what, **free, "responses": said}
 
 
 def _problem(words: str) -> Json:

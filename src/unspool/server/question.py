@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..answers import AnswerType
 from ..budget import Budget
@@ -31,13 +32,19 @@ from .bodies import Options, Progress
 from .messages import Turn
 from .problems import Problem
 
+if TYPE_CHECKING:
+    from .calls import Calls
+
 LONG = 4_000  # characters: what the model is shown whole, in every turn
 END = 1_000  # of each end of a long message
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a run is asked. ``schema``: what its answer has to fit; ``notes``: what was left alone."""
+    """What a run is asked. ``schema``: what its answer has to fit; ``notes``: what was left alone.
+
+    ``calls``: the tools of the client's that the answer calls.
+    """
 
     query: str
     context: object
@@ -47,6 +54,7 @@ class Question:
     progress: Progress = "lines"
     notes: tuple[str, ...] = ()
     strategy: StrategyName | None = None  # None: the server's
+    calls: Calls | None = None
 
 
 def question_of(

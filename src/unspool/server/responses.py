@@ -16,8 +16,8 @@ from .problems import Problem
 from .question import Question, question_of
 from .replies import frame
 from .running import Followed
-from .shape import ignored, refuse_forced_tools, schema_of
-from .told import Json, about, known, pieces, text_of
+from .shape import forced, ignored, schema_of
+from .told import Json, about, calls_in, known, pieces, text_of
 
 
 class Responses:
@@ -38,19 +38,20 @@ class Responses:
 
     def question(self) -> Question:
         body = self.body
-        refuse_forced_tools(body)
+        calls = forced(body)
         given = body.text.format if body.text else None
         schema = schema_of(given.type, given.schema_, "text.format.schema") if given else None
         turns = turns_of_input(body.input)
         if body.instructions:
             turns = [Turn("system", (body.instructions,)), *turns]
-        return question_of(turns, body.unspool, schema=schema, notes=ignored(body), field="input")
+        schema = schema if calls is None else calls.schema
+        asked = question_of(turns, body.unspool, schema=schema, notes=ignored(body), field="input")
+        return asked if calls is None else calls.asked(asked)
 
     def whole(self, run: Followed, progress: str, ended: RunEnded) -> Json:
         self._progress = progress
-        text = text_of(ended, run.question)
-        output = [*self._reasoning(run), _message(run, text, _status(ended))]
-        return self._response(run, _status(ended), output, ended)
+        said = _calls(run, ended) or [_message(run, text_of(ended, run.question), _status(ended))]
+        return self._response(run, _status(ended), [*self._reasoning(run), *said], ended)
 
     # A stream
 
@@ -70,6 +71,28 @@ class Responses:
 
     def end(self, run: Followed, ended: RunEnded) -> Iterator[bytes]:
         yield from self._thought_out(run)
+        said = _calls(run, ended)
+        for number, call in enumerate(said, start=1 if self._progress else 0):
+            yield from self._called(call, number)
+        if not said:
+            said = [_message(run, text_of(ended, run.question), _status(ended))]
+            yield from self._told(run, ended, said[0])
+        whole = self._response(run, _status(ended), [*self._reasoning(run), *said], ended)
+        yield self._event(f"response.{_status(ended)}", response=whole)
+
+    def _called(self, call: Json, number: int) -> Iterator[bytes]:
+        """A call of one of the client's tools."""
+        place = {"item_id": call["id"], "output_index": number}
+        begun = {**call, "arguments": "", "status": "in_progress"}
+        yield self._event("response.output_item.added", output_index=number, item=begun)
+        yield self._event("response.function_call_arguments.delta", **place, delta=call["arguments"])
+        yield self._event(
+            "response.function_call_arguments.done", **place, arguments=call["arguments"], name=call["name"]
+        )
+        yield self._event("response.output_item.done", output_index=number, item=call)
+
+    def _told(self, run: Followed, ended: RunEnded, message: Json) -> Iterator[bytes]:
+        """The answer as text."""
         place = {"item_id": f"msg_{run.id}", "output_index": 1 if self._progress else 0, "content_index": 0}
         item = {**_message(run, "", "in_progress"), "content": []}
         yield self._event("response.output_item.added", output_index=place["output_index"], item=item)
@@ -79,10 +102,7 @@ class Responses:
             yield self._event("response.output_text.delta", **place, delta=piece, logprobs=[])
         yield self._event("response.output_text.done", **place, text=text, logprobs=[])
         yield self._event("response.content_part.done", **place, part=_part(text))
-        message = _message(run, text, _status(ended))
         yield self._event("response.output_item.done", output_index=place["output_index"], item=message)
-        whole = self._response(run, _status(ended), [*self._reasoning(run), message], ended)
-        yield self._event(f"response.{_status(ended)}", response=whole)
 
     def fail(self, run: Followed, problem: Problem) -> Iterator[bytes]:
         yield from self._thought_out(run)
@@ -142,6 +162,20 @@ def _dumped(body: ResponsesBody) -> Json:
 
 def _status(ended: RunEnded) -> str:
     return "completed" if ended.status == "answered" else "incomplete"
+
+
+def _calls(run: Followed, ended: RunEnded) -> list[Json]:
+    return [
+        {
+            "id": f"fc_{run.id}_{number}",
+            "type": "function_call",
+            "call_id": f"call_{run.id}_{number}",
+            "name": name,
+            "arguments": arguments,
+            "status": "completed",
+        }
+        for number, (name, arguments) in enumerate(calls_in(ended, run.question))
+    ]
 
 
 def _part(text: str) -> Json:

@@ -106,32 +106,22 @@ class Runs:
     @asynccontextmanager
     async def follow(self, question: Question) -> AsyncIterator[Followed]:
         """Begins a run. Leaving the block before it has ended cancels it."""
-        engine = self._engine.within(
-            Budget(seconds=self._seconds).within(question.budget), instructions=question.instructions
-        )
-        try:
-            events = engine.stream(
-                question.query, question.context, answer=question.schema, strategy=question.strategy
-            )
-        except ConfigError as error:
-            raise Problem(400, str(error), code="invalid_value") from None
+        engine = self._engine.within(Budget(seconds=self._seconds))
         run: Followed | None = None
-        async with aclosing(events):
-            try:
-                async with asyncio.timeout(self._seconds + PATIENCE) as limit:
-                    run = Followed(await _begun(events), events, question)
-                    self._going.add(run.id)
-                    if self.stopping:
-                        self._engine.cancel(run.id)
-                    yield run
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                raise timed_out(run.id if run else None, self._seconds) from None
-            finally:
-                if run is not None:
-                    self._going.discard(run.id)
-                    self._count(run)
+        try:
+            async with asyncio.timeout(self._seconds + PATIENCE) as limit, followed(engine, question) as run:
+                self._going.add(run.id)
+                if self.stopping:
+                    self._engine.cancel(run.id)
+                yield run
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise timed_out(run.id if run else None, self._seconds) from None
+        finally:
+            if run is not None:
+                self._going.discard(run.id)
+                self._count(run)
 
     def _count(self, run: Followed) -> None:
         if run.ended is not None:
@@ -144,6 +134,20 @@ class Runs:
         self.stopping = True
         for run in self._going:
             self._engine.cancel(run)
+
+
+@asynccontextmanager
+async def followed(engine: RLM, question: Question) -> AsyncIterator[Followed]:
+    """A run of this question. Leaving the block before it has ended cancels it."""
+    engine = engine.within(question.budget, instructions=question.instructions)
+    try:
+        events = engine.stream(
+            question.query, question.context, answer=question.schema, strategy=question.strategy
+        )
+    except ConfigError as error:
+        raise Problem(400, str(error), code="invalid_value") from None
+    async with aclosing(events):
+        yield Followed(await _begun(events), events, question)
 
 
 def stopped(run: str | None = None) -> Problem:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from ..events import RunEnded
 from .bodies import Body
+from .calls import Calls, Tool, calls_of
 from .problems import Problem
 from .question import Question, checked
 from .running import Followed
@@ -50,18 +53,53 @@ def schema_of(kind: str, schema: Mapping[str, object] | None, field: str) -> Map
     return checked(schema, field)
 
 
-def refuse_forced_tools(body: Body) -> None:
-    """A client's tools are not called here; one that insists on it would wait for nothing."""
-    if body.tool_choice in (None, "auto", "none"):
-        return
-    raise Problem(
-        400,
-        "tool_choice: an RLM answers with text or JSON and calls no tools of the client: use auto or none",
-        code="unsupported_value",
-        param="tool_choice",
+def forced(body: Body) -> Calls | None:
+    """The tools of the client's that the reply has to call; it may choose among several."""
+    choice = body.tool_choice
+    if choice in (None, "auto", "none"):
+        return None
+    known = [tool for tool in map(_tool, body.tools or []) if tool is not None]
+    name = _name(choice)
+    if choice != "required" and name is None:
+        raise Problem(
+            400,
+            "tool_choice: give auto, none, required, or one function by its name",
+            code="unsupported_value",
+            param="tool_choice",
+        )
+    chosen = [tool for tool in known if name in (None, tool.name)]
+    if not chosen:
+        there = f"there is no function {name[:60]!r}" if name else "there is no function"
+        raise Problem(400, f"tool_choice: {there} among the tools", code="invalid_value", param="tool_choice")
+    return calls_of(chosen, None)
+
+
+def _name(choice: JsonValue) -> str | None:
+    """Of the function that is chosen, in either shape."""
+    if not isinstance(choice, dict) or choice.get("type") != "function":
+        return None
+    inner = choice.get("function", choice)
+    name = inner.get("name") if isinstance(inner, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _tool(given: JsonValue) -> Tool | None:
+    """A function; ``None`` for what is none, as tools of a provider's."""
+    if not isinstance(given, dict) or given.get("type") != "function":
+        return None
+    inner = given.get("function", given)
+    if not isinstance(inner, dict) or not isinstance(name := inner.get("name"), str):
+        return None
+    parameters, description = inner.get("parameters"), inner.get("description")
+    return Tool(
+        name,
+        parameters if isinstance(parameters, dict) else {"type": "object"},
+        description if isinstance(description, str) else "",
     )
 
 
 def ignored(body: Body) -> list[str]:
     """What a reply says was left alone."""
-    return ["tools: were not given to the model, which answers with text or JSON"] if body.tools else []
+    if not body.tools or body.tool_choice not in (None, "auto", "none"):
+        return []
+    return ["tools: were not given to the model, which answers with text or JSON"]

@@ -29,6 +29,12 @@ def text_of(ended: RunEnded, question: Question) -> str:
     return as_text(ended.answer)
 
 
+def calls_in(ended: RunEnded, question: Question) -> list[tuple[str, str]]:
+    """The calls of the client's tools that the answer makes: names, and arguments as JSON."""
+    made = question.calls.made(ended.answer) if question.calls is not None else None
+    return [(name, to_json(arguments).decode()) for name, arguments in made or []]
+
+
 def about(ended: RunEnded, question: Question) -> Json:
     """``unspool`` in a reply. A figure that is not known is null."""
     return {

@@ -1,0 +1,85 @@
+"""What an agent wants of a reply, as the type of a run's answer: text, JSON, calls of the agent's tools.
+
+Contract: pure. Calls are answers of a type, as they are in ``unspool serve`` (:mod:`unspool.server.calls`),
+and an output tool is one tool more. :meth:`Wanted.parts` makes of what was submitted what pydantic-ai
+expects.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..events import RunEnded
+from ..server.calls import Calls, Tool, calls_of
+from ..server.problems import Problem
+from ..server.question import Question, checked
+from ..server.told import text_of
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import TextPart, ToolCallPart
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+    from pydantic_ai.tools import ToolDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``schema``: what the answer has to fit, where no tool may be called; ``calls``: where some may.
+
+    ``as_text``: an answer of its own is text, and no JSON value.
+    """
+
+    schema: Mapping[str, object] | None = None
+    calls: Calls | None = None
+    as_text: bool = True
+
+    def parts(self, ended: RunEnded, question: Question) -> list[TextPart | ToolCallPart]:
+        """The parts of the reply."""
+        from pydantic_ai.messages import TextPart, ToolCallPart
+
+        if self.calls is None:
+            return [TextPart(text_of(ended, question))]
+        if (made := self.calls.made(ended.answer)) is not None:
+            return [ToolCallPart(name, _json(arguments)) for name, arguments in made]
+        said = self.calls.said(ended.answer)
+        return [TextPart(str(said) if self.as_text else _json(said))]
+
+
+def wanted(parameters: ModelRequestParameters, settings: ModelSettings | None) -> Wanted:
+    """Raises :class:`Problem` for a type that answers cannot be checked with, or a choice of no tool."""
+    tools, final = _chosen(parameters, settings)
+    own = parameters.output_object.json_schema if parameters.output_object is not None else None
+    if tools:
+        known = [Tool(tool.name, tool.parameters_json_schema, tool.description or "") for tool in tools]
+        answer = (own or {"type": "string"}) if final else None
+        return Wanted(calls=calls_of(known, answer, "the agent's tools"), as_text=own is None)
+    if not final:
+        raise Problem(400, "tool_choice: there is no such tool, and no text may be the answer")
+    return Wanted() if own is None else Wanted(checked(own, "output_type"), as_text=False)
+
+
+def _chosen(
+    parameters: ModelRequestParameters, settings: ModelSettings | None
+) -> tuple[list[ToolDefinition], bool]:
+    """The tools that may be called, and whether an answer of its own may end it."""
+    from pydantic_ai.settings import ToolOrOutput
+
+    functions, outputs = parameters.declared_function_tools, parameters.output_tools
+    final = parameters.allow_text_output
+    match (settings or {}).get("tool_choice"):
+        case "none":
+            return list(outputs), final
+        case "required":
+            return list(functions), False
+        case ToolOrOutput(function_tools=names):
+            return [tool for tool in functions if tool.name in names] + list(outputs), final
+        case list(names):
+            return [tool for tool in (*functions, *outputs) if tool.name in names], False
+    return [*functions, *outputs], final
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
