@@ -17,7 +17,7 @@ from ..strategies import StrategyName, names
 from ..types import known_sum
 from .intervals import Mean, gain_of, mean_of, quantile
 from .record import Record
-from .suites import SUITES
+from .suites import KNOWN
 
 BASE: StrategyName = "direct"  # what every other strategy has to beat
 
@@ -57,7 +57,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
     base = {_sample(record): record.score for record in records if record.strategy == BASE}
 
     def place(row: Row) -> tuple[int, str, str, int, int, str]:
-        suite, strategy = place_of(row.suite, list(SUITES)), place_of(row.strategy, names())
+        suite, strategy = place_of(row.suite, list(KNOWN)), place_of(row.strategy, names())
         return suite, row.suite, row.model, row.size, strategy, row.strategy
 
     return sorted((_row(group, base) for group in groups.values()), key=place)

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..budget import Budget
 from ..errors import ConfigError, JournalError, UnspoolError
@@ -29,6 +29,9 @@ from .oracle import Oracle
 from .record import Asked, Record, failed, of_run
 from .sample import Sample
 from .suites import Suite
+
+if TYPE_CHECKING:
+    from ..models.pull import OnProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,20 @@ class Plan:
                     f"there is no task {task!r} in what is asked: there are {', '.join(sorted(known))}"
                 )
         for suite in filter(self.tasks_of, self.suites):
-            suite.check(min(self.sizes))
+            for size in sorted(self.sizes):
+                suite.check(size)
+
+    def fetch(self, progress: OnProgress | None = None) -> None:
+        """Fetches what is not there of the data. Raises :class:`ConfigError`."""
+        needed = [name for suite in filter(self.tasks_of, self.suites) for name in suite.needs]
+        for name in dict.fromkeys(needed):
+            self.data.fetched.get(name, progress)
 
     def check(self) -> None:
         """Makes the smallest of each suite: what is wrong with the data is said before a folder is made."""
         for suite in filter(self.tasks_of, self.suites):
             suite.make(min(self.sizes), seed=1, data=self.data)
+            suite.check_seeds(self.seeds, self.data)
 
     def tasks_of(self, suite: Suite) -> tuple[str, ...]:
         return tuple(task for task in suite.tasks if not self.tasks or task in self.tasks)
