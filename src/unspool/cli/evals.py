@@ -81,6 +81,22 @@ def report(
         Output(sys.stdout).write(safe(page))
 
 
+@app.command("inspect")
+def inspect(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)],
+) -> None:
+    """Write what is kept in DIR as logs of inspect-ai, in DIR/inspect, and print their paths.
+
+    "inspect view --log-dir DIR/inspect" shows them. Needs the extra "eval".
+    """
+    with errors_as_exits():
+        from ..evals.inspect_logs import write
+
+        out = Output(sys.stdout)
+        for path in write(folder):
+            out.line(safe(str(path)))
+
+
 @app.command("limits")
 def limits(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)],

@@ -68,7 +68,7 @@ def _sample(record: Record) -> tuple[str, str, int, int, str]:
     return *record.sample, record.asked.models
 
 
-def _by_seed(scores: Iterable[tuple[int, float]]) -> list[list[float]]:
+def by_seed(scores: Iterable[tuple[int, float]]) -> list[list[float]]:
     groups: dict[int, list[float]] = {}
     for seed, score in scores:
         groups.setdefault(seed, []).append(score)
@@ -91,8 +91,8 @@ def _row(group: Sequence[Record], base: Mapping[tuple[str, str, int, int, str], 
         first.asked.models,
         first.strategy,
         first.size,
-        mean_of(_by_seed((record.seed, record.score) for record in group)),
-        gain_of(_by_seed(gains)) if gains else None,
+        mean_of(by_seed((record.seed, record.score) for record in group)),
+        gain_of(by_seed(gains)) if gains else None,
         right,
         None if paid is None else paid / count,
         None if paid is None or not right else paid / right,
