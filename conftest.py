@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator
 
 import pytest
+
+# Loaded by inspect-ai alone, by its entry point: there is nothing in it to try where that is not installed.
+if importlib.util.find_spec("inspect_ai") is None:
+    collect_ignore = ["src/unspool/evals/inspect_tasks.py"]
 
 
 @pytest.fixture(autouse=True, scope="session")
