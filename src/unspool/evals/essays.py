@@ -3,9 +3,10 @@
 Contract: a pure function of the file. Essays stand there one after the other, and where a paragraph ended the
 next one begins without a space. Lines that are no prose (code, headings, dates) are left out.
 
->>> told = "It ends here." * 20
->>> read(json.dumps({"text": f"{told}The next one, {told}\\n\\n   a line of code"}).encode()) != ()
-True
+>>> told = "Much was said of it, and then still more, so that no end was to be seen. " * 2
+>>> glued = told.strip() + " It ended." + told.strip() + " That was all.\\n\\n   (a line of code)"
+>>> [line[-9:] for line in read(json.dumps({"text": glued}).encode())]
+['It ended.', ' was all.']
 """
 
 from __future__ import annotations

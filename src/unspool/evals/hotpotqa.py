@@ -8,7 +8,7 @@ first.
 ...        "context": [["A", ["a."]], ["B", ["b.", " c."]]]}
 >>> found = read(json.dumps([one]).encode())
 >>> found.documents, found.questions[0].own, found.questions[0].needed
-(('A\\na.', 'B\\nb. c.'), (1, 0), 1)
+(('B\\nb. c.', 'A\\na.'), (0, 1), 1)
 """
 
 from __future__ import annotations

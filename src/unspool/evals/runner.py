@@ -5,7 +5,7 @@ those of one more seed are in memory. A sample that fails is a line; only a wron
 what is under way. Cancelling :func:`measure` stops the runs that are under way, whose samples are then not
 kept, and leaves the lines as they are.
 
-The seam for another runner (inspect-ai, for example) is three functions: ``Suite.make`` gives samples,
+The seam for another runner (inspect_tasks.py is one) is three functions: ``Suite.make`` gives samples,
 :func:`solve` asks one, :func:`unspool.evals.scores.score` scores an answer. None of them knows the others.
 """
 

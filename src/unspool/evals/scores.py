@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .readings import (
-    SCALES,
     amount_in,
     bare_words,
     items_in,
@@ -134,18 +133,16 @@ def amount(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
     >>> amount("55.2 billion", "55.2 million").value, amount("2 of 3", "2").kind
     (0.0, 'unreadable')
     """
-    number, _, scale = str(gold).removesuffix("%").partition(" ")
-    found = amount_in(answer)
-    if found is None:
+    found, wanted = amount_in(answer), amount_in(gold)
+    if found is None or wanted is None:
         return UNREADABLE
-    by = SCALES.get(scale, 1)
-    same = {found[0] * found[1] / by}
+    same = {found[0] * found[1] / wanted[1]}
     if found[1] == 1:
         same.add(found[0])
     if str(gold).endswith("%") and "%" not in plain_text(answer):
         same.add(found[0] * 100)
-    digits = len(number.partition(".")[2])
-    return Score.of(float(any(round(each, digits) == float(number) for each in same)))
+    digits = len(str(gold).partition(" ")[0].rstrip("%").partition(".")[2])
+    return Score.of(float(any(round(each, digits) == wanted[0] for each in same)))
 
 
 def holds(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
