@@ -8,10 +8,12 @@ from importlib.util import find_spec
 
 import pytest
 
-# Its classes are made of those of pydantic-ai; the rest of the package can be imported without any extra.
-collect_ignore = (
-    [] if find_spec("pydantic_ai") else [f"src/unspool/pydantic_ai/{n}.py" for n in ("model", "streamed")]
-)
+# What needs an extra to be imported is not tried where that is not installed: modules whose classes are made of
+# those of pydantic-ai, and one that inspect-ai alone loads, by its entry point.
+collect_ignore = [
+    *([] if find_spec("pydantic_ai") else [f"src/unspool/pydantic_ai/{n}.py" for n in ("model", "streamed")]),
+    *([] if find_spec("inspect_ai") else ["src/unspool/evals/inspect_tasks.py"]),
+]
 
 
 @pytest.fixture(autouse=True, scope="session")

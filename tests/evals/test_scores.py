@@ -133,3 +133,33 @@ def test_no_answer_breaks_a_scorer(answer: object) -> None:
 def test_the_order_of_pairs_does_not_count(pairs: list[tuple[int, int]]) -> None:
     turned = [[b, a] for a, b in reversed(pairs)]
     assert score(sample("pairs", [list(pair) for pair in pairs]), turned).value == 1
+
+
+@pytest.mark.parametrize(
+    ("scorer", "gold", "said", "value"),
+    [
+        ("overlap", "Chief of Protocol", "chief of protocol", 1.0), ("overlap", "the U.S. Senate", '"US Senate."', 1.0),
+        ("overlap", "CIT Group Inc.", "CIT Group", 0.8), ("overlap", "yes", True, 1.0), ("overlap", "no", "no, they are not", 0.0),
+        ("overlap", "yes", "no", 0.0), ("overlap", "1984", 1984, 1.0), ("overlap", "Ada Ada", "Ada", 2 / 3),
+        ("overlap", "Ada", "Answer: Ada", 1.0), ("overlap", "Ada", "...", None),
+        ("amount", "91366", "$91,366", 1.0), ("amount", "91366", 91367, 0.0), ("amount", "7.1 billion", 7.1, 1.0),
+        ("amount", "7.1 billion", "7,092 million", 1.0), ("amount", "7.1 billion", "7.1 million", 0.0),
+        ("amount", "1.53%", 0.0153, 1.0), ("amount", "1.53%", "0.0153%", 0.0), ("amount", "31%", "31.2", 1.0),
+        ("amount", "6.2", "about 6", 0.0), ("amount", "10", "ten", None), ("amount", "10", "10 of 40", None),
+        ("amount", "10", "1 million or 1 billion", None),
+        ("holds", "The Iconic", "It is Iconic, I think.", 1.0), ("holds", "Nasdaq", "NYSE", 0.0),
+        ("holds", "American Economic Liberties Project", "American Liberties Project", 0.0),
+        ("holds", "No", "No, nothing stayed.", 1.0), ("holds", "No", "Yes, there was no change.", 0.0),
+        ("holds", "Asana", "word " * 100 + "Asana", None),
+        ("listed", ["Afterpay", "Zip Co."], "Zip Co and Afterpay", 1.0), ("listed", ["Afterpay", "Zip"], ["Zip"], 2 / 3),
+        ("listed", ["Commerce and Industry", "Munton"], ["Munton", "Commerce and Industry"], 1.0),
+        ("listed", ["Commerce and Industry", "Munton"], "1. Commerce and Industry\n2. Munton", 1.0),
+        ("listed", ["Zip"], "", 0.0),
+    ],
+)  # fmt: skip
+def test_answers_of_people_are_compared_as_said(
+    scorer: ScorerName, gold: object, said: object, value: float | None
+) -> None:
+    found = score(sample(scorer, gold), said)
+    assert found.value == pytest.approx(value or 0.0)
+    assert (found.kind == "unreadable") == (value is None)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..evals.kept import Kept, Settings
     from ..evals.record import Record
     from ..evals.runner import Means, Plan, Solver
+    from ..evals.suites import Suite
 
 MOST_SEEDS = 10_000
 JOBS = 4  # samples at once, where a model says nothing of how many requests it takes
@@ -41,15 +42,31 @@ app = typer.Typer(no_args_is_help=True, cls=SuiteOrCommand, subcommand_metavar="
 @app.command("list")
 def list_() -> None:
     """List the suites."""
-    from ..evals import SUITES
-    from ..evals.sample import size_words
+    from ..evals.suites import KNOWN
     from .paint import Paper, part
 
     paper = Paper.stdout()
-    for suite in SUITES.values():
-        about = f"{suite.name:<10}{suite.words} (from {size_words(suite.smallest)} tokens)"
-        tasks = f"{'':<10}tasks: {', '.join(suite.tasks)}"
-        paper.write([(part(about),), (part(tasks),)], hang=10)
+    for suite in KNOWN.values():
+        name = suite.name if len(suite.name) < 10 else f"{suite.name}  "
+        told = [f"{name:<10}{suite.words} ({_range(suite)})", f"{'':<10}tasks: {', '.join(suite.tasks)}"]
+        if suite.needs:
+            told.append(f"{'':<10}data: {_needs(suite)}")
+        paper.write([(part(line),) for line in told], hang=10)
+
+
+def _range(suite: Suite) -> str:
+    from ..evals.sample import size_words
+
+    return f"{'' if suite.smallest == suite.largest else 'from '}{size_words(suite.smallest)} tokens"
+
+
+def _needs(suite: Suite) -> str:
+    from ..evals.fetched import PACKAGES
+
+    found = [PACKAGES[name] for name in suite.needs]
+    return ", ".join(
+        f"{each.package} {each.version}, fetched once ({each.size / 1e6:.0f} MB)" for each in found
+    )
 
 
 @app.command("report")
@@ -62,6 +79,22 @@ def report(
 
         page, _ = write(folder)
         Output(sys.stdout).write(safe(page))
+
+
+@app.command("inspect")
+def inspect(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)],
+) -> None:
+    """Write what is kept in DIR as logs of inspect-ai, in DIR/inspect, and print their paths.
+
+    "inspect view --log-dir DIR/inspect" shows them. Needs the extra "eval".
+    """
+    with errors_as_exits():
+        from ..evals.inspect_logs import write
+
+        out = Output(sys.stdout)
+        for path in write(folder):
+            out.line(safe(str(path)))
 
 
 @app.command("limits")
@@ -92,7 +125,9 @@ def run(
     suites: Annotated[
         str,
         typer.Argument(
-            metavar="SUITE", help="As in the list; several with commas, or all.", show_default=False
+            metavar="SUITE",
+            help="As in the list; several with commas; all, or fetched: all whose data is fetched once.",
+            show_default=False,
         ),
     ],
     out: Annotated[
@@ -159,6 +194,7 @@ def run(
         from ..evals.sample import parse_size
         from ..evals.suites import chosen
         from ..models.spelled import parsed
+        from .pulling import shown_progress
 
         plan = Plan(
             tuple(chosen(suites)),
@@ -172,6 +208,8 @@ def run(
         solver, at_once = _solver(model, sub_model, plan, means, quiet=quiet)
         asked = _settings(usd, seconds, settings)
         try:
+            with shown_progress(quiet=quiet) as progress:
+                plan.fetch(progress)
             plan.check()
             with Kept.open(out, asked, _command()) as kept:
                 stopped = _measure(plan, solver, kept, jobs or at_once, quiet=quiet)

@@ -15,6 +15,6 @@ from __future__ import annotations
 
 from .sample import Sample
 from .scores import Score, score
-from .suites import SUITES, Suite
+from .suites import FETCHED, SUITES, Suite
 
-__all__ = ["SUITES", "Sample", "Score", "Suite", "score"]
+__all__ = ["FETCHED", "SUITES", "Sample", "Score", "Suite", "score"]

@@ -2,7 +2,8 @@
 
 Contract: labelled questions, labelled messages and logs come from a folder (``examples/data`` of the
 repository, where their references stand); prose and code come from the Python that runs: its language
-reference (``pydoc_data``) and its standard library. Nothing is fetched. What is not there is a
+reference (``pydoc_data``) and its standard library; essays, and the questions and documents of HotpotQA and
+AA-LCR from packages that are fetched once (``fetched.py``). Nothing else is fetched. What is not there is a
 :class:`unspool.errors.ConfigError` that says what to do.
 
 >>> len(paragraphs()) > 500, len(common_words()) > 1000
@@ -16,10 +17,16 @@ from __future__ import annotations
 import re
 import sysconfig
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import ConfigError
+from . import aa_lcr, essays, hotpotqa
+from .fetched import AA_LCR, ESSAYS, HOTPOT, LCR, LONG_CONTEXT, Fetched, read_member
+
+T = TypeVar("T")
 
 REPOSITORY = Path(__file__).resolve().parents[3] / "examples" / "data"
 
@@ -49,10 +56,11 @@ _LARGEST_MODULE = 60_000  # characters: so that a small size has several
 
 
 class Data:
-    """The files of a folder, read when they are asked for."""
+    """The files of a folder, and of the packages that are fetched, read when they are asked for."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, fetched: Fetched | None = None) -> None:
         self.folder = REPOSITORY if folder is None else folder
+        self.fetched = Fetched() if fetched is None else fetched
 
     def text(self, name: str) -> str:
         return _read(self.folder / name)
@@ -68,6 +76,41 @@ class Data:
     def log(self, name: str) -> tuple[str, ...]:
         """The lines of ``openssh``, ``hdfs`` or ``apache``, without their line ends."""
         return tuple(line for line in re.split(r"\r*\n", self.text(f"{name}_2k.log")) if line)
+
+    def essays(self) -> tuple[str, ...]:
+        """Prose: the paragraphs of Paul Graham's essays, one line each."""
+        return _essays(self.fetched.get(LONG_CONTEXT))
+
+    def hotpot(self) -> hotpotqa.HotpotQA:
+        """The questions of HotpotQA's distractor set, and all its documents."""
+        return _hotpot(self.fetched.get(LONG_CONTEXT))
+
+    def lcr(self) -> tuple[aa_lcr.Question, ...]:
+        """The questions of AA-LCR that code can score, in the order in which they are asked."""
+        return _lcr(self.fetched.get(AA_LCR))
+
+
+@cache
+def _essays(path: Path) -> tuple[str, ...]:
+    return _packed(path, ESSAYS, essays.read)
+
+
+@cache
+def _hotpot(path: Path) -> hotpotqa.HotpotQA:
+    return _packed(path, HOTPOT, hotpotqa.read)
+
+
+@cache
+def _lcr(path: Path) -> tuple[aa_lcr.Question, ...]:
+    return _packed(path, LCR, aa_lcr.read)
+
+
+def _packed(path: Path, member: str, read: Callable[[bytes], T]) -> T:
+    data = read_member(path, member)
+    try:
+        return read(data)
+    except (ValueError, LookupError, TypeError) as error:
+        raise ConfigError(f"{path}: {member} is not of the form that is known ({error})") from None
 
 
 @cache
@@ -140,8 +183,13 @@ def modules() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-@cache
 def common_words(least: int = 5) -> tuple[str, ...]:
     """The words of the prose, the most frequent first: letters a to z alone, ``least`` at least."""
-    words = re.findall(rf"\b[a-z]{{{least},12}}\b", " ".join(paragraphs()))
+    return words_of(paragraphs(), least)
+
+
+@cache
+def words_of(prose: tuple[str, ...], least: int = 5) -> tuple[str, ...]:
+    """The same of other paragraphs."""
+    words = re.findall(rf"\b[a-z]{{{least},12}}\b", " ".join(prose))
     return tuple(word for word, times in Counter(words).most_common() if times > 1)

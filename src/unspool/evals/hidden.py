@@ -20,11 +20,14 @@ from .sample import endless
 BREAK = "\n\n"
 
 
-def prose(characters: int, chance: random.Random) -> list[str]:
-    """Paragraphs in a shuffled order, with the breaks between them at most ``characters``."""
+def prose(characters: int, chance: random.Random, among: Sequence[str] | None = None) -> list[str]:
+    """Paragraphs in a shuffled order, with the breaks between them at most ``characters``.
+
+    ``among`` are others than those of the language reference.
+    """
     found: list[str] = []
     room = characters
-    for paragraph in endless(paragraphs(), chance):
+    for paragraph in endless(paragraphs() if among is None else among, chance):
         room -= len(paragraph) + len(BREAK)
         if room < 0:
             break
@@ -32,9 +35,11 @@ def prose(characters: int, chance: random.Random) -> list[str]:
     return found
 
 
-def hidden(needles: Sequence[str], characters: int, chance: random.Random) -> str:
+def hidden(
+    needles: Sequence[str], characters: int, chance: random.Random, among: Sequence[str] | None = None
+) -> str:
     """Prose with each of the needles as a paragraph of its own, in their order, at places by chance."""
-    around = prose(characters - sum(len(needle) + len(BREAK) for needle in needles), chance)
+    around = prose(characters - sum(len(needle) + len(BREAK) for needle in needles), chance, among)
     places = sorted(chance.randint(0, len(around)) for _ in needles)
     for place, needle in reversed(list(zip(places, needles, strict=True))):
         around.insert(place, needle)

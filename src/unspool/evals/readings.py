@@ -16,11 +16,15 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Iterable, Mapping
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w]|\.\d)")
 _ANSWER = re.compile(r"\banswer\b[\s*_`]*(?:is\b)?[\s*_`]*[:=]?[\s*_`]*", re.IGNORECASE)
 _FENCED = re.compile(r"\s*```\w*\n(.*)\n```\s*", re.DOTALL)
+_NO_MARKS = str.maketrans("", "", string.punctuation)
+_ARTICLES = frozenset(("a", "an", "the"))
+SCALES: Mapping[str, int] = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 _EDGE = " \t\r\n\"'`*.,:;()[]<>{}"
 _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _PAIR = re.compile(r"[(\[]\s*[\"']?([\w.-]+)[\"']?\s*,\s*[\"']?([\w.-]+)[\"']?\s*[)\]]")
@@ -89,6 +93,34 @@ def pairs_in(value: object) -> list[tuple[str, str]] | None:
     else:
         return None
     return list(dict.fromkeys((min(a, b), max(a, b)) for a, b in found))
+
+
+def bare_words(value: object) -> list[str]:
+    """The words of a short answer as HotpotQA compares them: case, punctuation and articles do not count.
+
+    >>> bare_words('Answer: "The U.S. Congress"'), bare_words(True)
+    (['us', 'congress'], ['yes'])
+    """
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
+    text = plain_text(value)
+    if (said := list(_ANSWER.finditer(text))) and said[0].start() == 0:
+        text = text[said[0].end() :]
+    words = text.casefold().translate(_NO_MARKS).split()
+    return [word for word in words if word not in _ARTICLES]
+
+
+def amount_in(value: object) -> tuple[float, int] | None:
+    """The number that the answer is, and what "thousand", "million" or "billion" behind it makes of it.
+
+    >>> amount_in("$55.2 million"), amount_in(12), amount_in("no number")
+    ((55.2, 1000000), (12.0, 1), None)
+    """
+    found = number_in(value)
+    if found is None:
+        return None
+    scales = {word for word in re.findall(r"[a-z]+", plain_text(value).casefold()) if word in SCALES}
+    return (found, SCALES[scales.pop()] if scales else 1) if len(scales) < 2 else None
 
 
 def _parsed(text: str) -> object:

@@ -15,7 +15,7 @@ from ..strategies import names
 from .kept import Setting
 from .rows import BASE, Row, place_of
 from .sample import size_words
-from .suites import SUITES
+from .suites import KNOWN
 
 UNKNOWN = "unknown"
 LEGEND = (
@@ -41,7 +41,7 @@ def markdown(
     ]
     parts.append(_overview(found))
     for suite in dict.fromkeys(row.suite for row in found):
-        words = SUITES[suite].words if suite in SUITES else ""
+        words = KNOWN[suite].words if suite in KNOWN else ""
         parts.append(f"## {suite}\n\n{words[:1].upper()}{words[1:]}.")
         if suite in plots:
             parts.append(f"![Score of {suite} over size]({plots[suite]})")

@@ -17,7 +17,7 @@ from ..strategies import StrategyName, names
 from ..types import known_sum
 from .intervals import Mean, gain_of, mean_of, quantile
 from .record import Record
-from .suites import SUITES
+from .suites import KNOWN
 
 BASE: StrategyName = "direct"  # what every other strategy has to beat
 
@@ -57,7 +57,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
     base = {_sample(record): record.score for record in records if record.strategy == BASE}
 
     def place(row: Row) -> tuple[int, str, str, int, int, str]:
-        suite, strategy = place_of(row.suite, list(SUITES)), place_of(row.strategy, names())
+        suite, strategy = place_of(row.suite, list(KNOWN)), place_of(row.strategy, names())
         return suite, row.suite, row.model, row.size, strategy, row.strategy
 
     return sorted((_row(group, base) for group in groups.values()), key=place)
@@ -68,7 +68,7 @@ def _sample(record: Record) -> tuple[str, str, int, int, str]:
     return *record.sample, record.asked.models
 
 
-def _by_seed(scores: Iterable[tuple[int, float]]) -> list[list[float]]:
+def by_seed(scores: Iterable[tuple[int, float]]) -> list[list[float]]:
     groups: dict[int, list[float]] = {}
     for seed, score in scores:
         groups.setdefault(seed, []).append(score)
@@ -91,8 +91,8 @@ def _row(group: Sequence[Record], base: Mapping[tuple[str, str, int, int, str], 
         first.asked.models,
         first.strategy,
         first.size,
-        mean_of(_by_seed((record.seed, record.score) for record in group)),
-        gain_of(_by_seed(gains)) if gains else None,
+        mean_of(by_seed((record.seed, record.score) for record in group)),
+        gain_of(by_seed(gains)) if gains else None,
         right,
         None if paid is None else paid / count,
         None if paid is None or not right else paid / right,

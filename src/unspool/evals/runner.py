@@ -5,7 +5,7 @@ those of one more seed are in memory. A sample that fails is a line; only a wron
 what is under way. Cancelling :func:`measure` stops the runs that are under way, whose samples are then not
 kept, and leaves the lines as they are.
 
-The seam for another runner (inspect-ai, for example) is three functions: ``Suite.make`` gives samples,
+The seam for another runner (inspect_tasks.py is one) is three functions: ``Suite.make`` gives samples,
 :func:`solve` asks one, :func:`unspool.evals.scores.score` scores an answer. None of them knows the others.
 """
 
@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..budget import Budget
 from ..errors import ConfigError, JournalError, UnspoolError
@@ -29,6 +29,9 @@ from .oracle import Oracle
 from .record import Asked, Record, failed, of_run
 from .sample import Sample
 from .suites import Suite
+
+if TYPE_CHECKING:
+    from ..models.pull import OnProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,20 @@ class Plan:
                     f"there is no task {task!r} in what is asked: there are {', '.join(sorted(known))}"
                 )
         for suite in filter(self.tasks_of, self.suites):
-            suite.check(min(self.sizes))
+            for size in sorted(self.sizes):
+                suite.check(size)
+
+    def fetch(self, progress: OnProgress | None = None) -> None:
+        """Fetches what is not there of the data. Raises :class:`ConfigError`."""
+        needed = [name for suite in filter(self.tasks_of, self.suites) for name in suite.needs]
+        for name in dict.fromkeys(needed):
+            self.data.fetched.get(name, progress)
 
     def check(self) -> None:
         """Makes the smallest of each suite: what is wrong with the data is said before a folder is made."""
         for suite in filter(self.tasks_of, self.suites):
             suite.make(min(self.sizes), seed=1, data=self.data)
+            suite.check_seeds(self.seeds, self.data)
 
     def tasks_of(self, suite: Suite) -> tuple[str, ...]:
         return tuple(task for task in suite.tasks if not self.tasks or task in self.tasks)

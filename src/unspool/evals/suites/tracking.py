@@ -8,10 +8,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 from ..data import Data
 from ..hidden import hidden
+from ..prose import EVERY, Prose
 from ..sample import Sample
 from .suite import Suite
 
@@ -30,12 +33,13 @@ result = holders
 submit(result)"""
 
 
-def tracking(room: int, chance: random.Random, data: Data) -> list[Sample]:
+def tracking(prose: Prose, room: int, chance: random.Random, data: Data) -> list[Sample]:
     """One chain, and one among others."""
-    return [_sample("chain", 1, room, chance), _sample("chains", CHAINS, room, chance)]
+    among = prose.paragraphs(data)
+    return [_sample("chain", 1, room, chance, among), _sample("chains", CHAINS, room, chance, among)]
 
 
-def _sample(task: str, count: int, room: int, chance: random.Random) -> Sample:
+def _sample(task: str, count: int, room: int, chance: random.Random, among: Sequence[str]) -> Sample:
     names: set[str] = set()
     while len(names) < count * (HOPS + 1):
         names.add("".join(chance.choices(_LETTERS, k=5)))
@@ -55,14 +59,21 @@ def _sample(task: str, count: int, room: int, chance: random.Random) -> Sample:
         task,
         f"The text sets variables, to a number or to the value of another variable. Which variables have the "
         f"value {values[0]} in the end? List all of their names, in any order.",
-        hidden(lines, room, chance),
+        hidden(lines, room, chance, among),
         chains[0],
         "set",
         FOLLOW.format(value=str(values[0])),
     )
 
 
-TRACKING = Suite(
-    "tracking", "which variables have a value, over four hops (F1)", ("chain", "chains"), tracking,
-    smallest=1_500,
-)  # fmt: skip
+TRACKING, TRACKING_ESSAYS = (
+    Suite(
+        prose.suite("tracking"),
+        f"which variables have a value, over four hops{prose.within} (F1)",
+        ("chain", "chains"),
+        partial(tracking, prose),
+        smallest=1_500,
+        needs=prose.needs,
+    )
+    for prose in EVERY
+)

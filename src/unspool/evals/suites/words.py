@@ -10,9 +10,12 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 
-from ..data import Data, common_words
+from ..data import Data
 from ..hidden import BREAK, prose
+from ..prose import EVERY, Prose
 from ..sample import Sample
 from .suite import Redraw, Suite
 
@@ -33,16 +36,20 @@ print(result)
 submit(result)"""
 
 
-def words(room: int, chance: random.Random, data: Data) -> list[Sample]:
+def words(of: Prose, room: int, chance: random.Random, data: Data) -> list[Sample]:
     """The three tasks; the last two over the same prose."""
-    text = BREAK.join(prose(room, chance))
+    text = BREAK.join(prose(room, chance, of.paragraphs(data)))
     counts = Counter(word for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= LEAST)
-    return [_common(room, chance), _frequent(text, counts), _times(text, counts, chance)]
+    return [
+        _common(room, of.common_words(data), chance),
+        _frequent(text, counts),
+        _times(text, counts, chance),
+    ]
 
 
-def _common(room: int, chance: random.Random) -> Sample:
+def _common(room: int, words: Sequence[str], chance: random.Random) -> Sample:
     """A list of words in which ten come more often than the others."""
-    known = list(common_words())
+    known = list(words)
     chance.shuffle(known)
     top, rest = known[:COMMON], known[COMMON:]
     size = sum(len(word) + 1 for word in top) / COMMON
@@ -99,7 +106,15 @@ def _times(text: str, counts: Counter[str], chance: random.Random) -> Sample:
     )
 
 
-WORDS = Suite(
-    "words", "counting words: the common ones of a list, the frequent ones of prose",
-    ("common", "frequent", "times"), words, aggregates=True, smallest=2_000,
-)  # fmt: skip
+WORDS, WORDS_ESSAYS = (
+    Suite(
+        of.suite("words"),
+        f"counting words: the common ones of a list, the frequent ones of {of.words}",
+        ("common", "frequent", "times"),
+        partial(words, of),
+        aggregates=True,
+        smallest=2_000,
+        needs=of.needs,
+    )
+    for of in EVERY
+)
