@@ -113,7 +113,7 @@ function answers(told) {
   const answer = (/** @type {Told} */ run) => el(
     "div",
     { class: "answer" },
-    el("h3", null, run.draft ? "Draft" : "Answer"),
+    el("h2", null, run.draft ? "Draft" : "Answer"),
     run.answer ? el(
       "pre",
       { class: "text final", tabindex: "0" },

@@ -240,7 +240,7 @@ function childBox(run, id) {
     if (!node) return;
     keyed(body, [
       { key: "way", make: () => el("p", null, el("a", { href: toNode(run.id, id) }, `node ${id}`)) },
-      { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node) },
+      { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node, "h4") },
       ...node.turns.map((/** @type {Told} */ turn) => ({
         key: `turn-${turn.number}`,
         make: () => el(
