@@ -134,7 +134,7 @@ function turnBox(told, turn) {
         ? [
             turn.words[at] ? el("pre", { class: "text words" }, turn.words[at]) : null,
             ...turn.output[at].map(
-              ([state, text]) => el(
+              (/** @type {[string, string]} */ [state, text]) => el(
                 "div",
                 null,
                 el("p", { class: "facts" }, mark(state)),

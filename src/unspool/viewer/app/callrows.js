@@ -19,6 +19,7 @@ const WORDS = /^(failed|refused|no reply)/; // states of calls without a reply: 
  * @param {{ places?: boolean }} [look] whether each says where it was made
  */
 export function callRows(run, label, look = {}) {
+  /** @type {ReturnType<typeof rows>} */
   const list = rows({
     height: 30,
     label,

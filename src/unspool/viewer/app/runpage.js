@@ -158,7 +158,11 @@ export function runPage(id) {
     if (run.told) tree.select(place);
     if (run.told && !waits) waits = setTimeout(run.want, LATER);
   });
-  const clock = setInterval(() => run.told?.going && drawHead(), 1000);
+  const clock = setInterval(() => {
+    if (!run.told?.going) return;
+    drawHead();
+    tree.tick();
+  }, 1000);
   return {
     box,
     show,

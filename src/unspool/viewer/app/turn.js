@@ -38,7 +38,7 @@ export function turnBox(run, node, number) {
   return box;
 }
 
-/** @param {string} title @param {(import("./el.js").Kid | import("./el.js").Kid[])[]} kids */
+/** @param {string} title @param {import("./el.js").Kid[]} kids */
 function part(title, ...kids) {
   return el("div", { class: "part" }, el("h3", null, title), kids);
 }
