@@ -60,5 +60,5 @@ def test_a_narrow_tree_shows_what_failed(make_cli: MakeCli, tmp_path: Path) -> N
     assert code == 0
     rows = [line for line in lines_of(sent) if "turn " in line]
     assert max(map(cell_len, rows)) <= 40
-    assert rows[0].endswith(", 1 failed")
+    assert ", 1 failed" in rows[0]
     assert "ValueError: no s" in rows[1]

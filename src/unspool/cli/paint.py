@@ -117,7 +117,8 @@ def _shortened(row: Row, width: int) -> Row:
     if sum(sizes) <= width:
         return row
     failed = max((at for at, each in enumerate(row) if each.style == RED), default=0)
-    over = sum(sizes[:failed]) + min(sizes[failed], width // 2) - width
+    after = failed + 1 < len(row)  # for the mark that more follows
+    over = sum(sizes[:failed]) + min(sizes[failed], width // 2) + after - width
     parts, dim = list(row), [at for at in range(1, failed) if row[at].style == DIM]
     for least, places in ((_LEAST, reversed(dim)), (_ALMOST_NOTHING, dim)):
         for at in places:
