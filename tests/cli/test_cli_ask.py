@@ -49,7 +49,7 @@ def test_json_is_one_object_with_the_figures(make_cli: MakeCli) -> None:
     assert done.returncode == 0, done.stderr
     got = json.loads(done.stdout)
     assert list(got) == [
-        "answer", "status", "reason", "notes", "run_id", "model", "sub_model", "strategy", "turns", "sub_calls", "usage", "cost", "seconds",
+        "answer", "status", "reason", "draft", "notes", "run_id", "model", "sub_model", "strategy", "turns", "sub_calls", "usage", "cost", "seconds",
         "coverage", "citations",
     ]  # fmt: skip
     assert got["answer"] == {"n": [1, 2], "3": [4]}
