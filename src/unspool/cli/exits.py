@@ -3,7 +3,8 @@
 =====  ==================================================================================
 0      answered
 1      failed: no answer
-2      usage: an option, a file, a setting, or the name of a run or of a part of it is wrong
+2      usage: an option, a file, a setting, or the name of a run or of a part of it is wrong; an extra
+       that what was asked for needs is not installed
 3      partial: stopped early, with a draft
 4      budget: a limit was reached, with or without a draft
 130    cancelled (Ctrl-C); 143 by a TERM signal
