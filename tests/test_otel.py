@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -321,3 +322,101 @@ def test_a_provider_that_fails_stops_no_run(sdk: tuple[Any, Any], tmp_path: Path
     finally:
         stop()
     assert [record.levelname for record in caplog.records if "onlooker failed" in record.message] == ["ERROR"]
+
+
+# To a collector, by OpenTelemetry's own exporter
+
+
+def any_value(value: Any) -> object:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return tuple(any_value(each) for each in value.array_value.values)
+    return getattr(value, kind)
+
+
+def test_the_exporter_takes_live_spans_to_a_collector(collector: Collector, tmp_path: Path) -> None:
+    """Through SDK, batches and OTLP over HTTP: what arrives is what the journal's own lines say."""
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
+    otlp = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
+    provider = trace.TracerProvider()
+    url = f"http://127.0.0.1:{collector.server_port}/v1/traces"
+    provider.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter(endpoint=url)))
+    stop = instrument(provider, content=True)
+    try:
+        run = stories.with_children(tmp_path)
+    finally:
+        stop()
+        provider.shutdown()
+    assert {(path, kind) for path, kind, _ in collector.got} == {("/v1/traces", "application/x-protobuf")}
+    arrived = [
+        (scope, span)
+        for _, _, body in collector.got
+        for resource in service.ExportTraceServiceRequest.FromString(body).resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    assert {(scope.scope.name, scope.schema_url) for scope, _ in arrived} == {
+        ("unspool", "https://opentelemetry.io/schemas/1.41.0")
+    }
+
+    def plain(value: Mapping[str, Any]) -> object:
+        ((kind, of),) = value.items()
+        if kind == "arrayValue":
+            return tuple(plain(each) for each in of["values"])
+        return int(of) if kind == "intValue" else of
+
+    wanted = spans_of(Journal(tmp_path).read(run.id))
+    names = {span["spanId"]: span["name"] for span in wanted}
+    ids = {span.span_id: span.name for _, span in arrived}
+    assert sorted(
+        (
+            (
+                span.name,
+                ids.get(span.parent_span_id),
+                span.kind,
+                span.start_time_unix_nano,
+                span.end_time_unix_nano,
+                span.status.code,
+                span.status.message,
+                {each.key: any_value(each.value) for each in span.attributes},
+            )
+            for _, span in arrived
+        ),
+        key=str,
+    ) == sorted(
+        (
+            (
+                span["name"],
+                names.get(span.get("parentSpanId", "")),
+                span["kind"],
+                int(span["startTimeUnixNano"]),
+                int(span["endTimeUnixNano"]),
+                span.get("status", {}).get("code", 0),
+                span.get("status", {}).get("message", ""),
+                {each["key"]: plain(each["value"]) for each in span["attributes"]},
+            )
+            for span in wanted
+        ),
+        key=str,
+    )
+
+
+def test_a_collector_that_is_not_there_stops_no_run(tmp_path: Path, caplog: Any) -> None:
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
+    otlp = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]  # closed again: nobody listens there
+    provider = trace.TracerProvider()
+    exporter = otlp.OTLPSpanExporter(endpoint=f"http://127.0.0.1:{port}/v1/traces", timeout=0.2)
+    provider.add_span_processor(export.BatchSpanProcessor(exporter))
+    stop = instrument(provider)
+    try:
+        run = stories.with_children(tmp_path)
+    finally:
+        stop()
+        provider.shutdown()
+    assert run.status == "answered"
+    assert any(record.name.startswith("opentelemetry") for record in caplog.records)

@@ -73,6 +73,11 @@ class Figures:
     draft: str | None  # where a draft came from
     context_hash: str | None
 
+    @property
+    def has_none(self) -> bool:
+        """Whether there is neither an answer nor a draft."""
+        return not self.answer and self.status != "answered"
+
     @classmethod
     def of(
         cls,
@@ -111,11 +116,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """What two runs have in common. ``input`` None: that is not known."""
+    """What two runs have in common. ``input`` None: that is not known; ``answer`` None: neither has one."""
 
     question: bool
     input: bool | None
-    answer: bool
+    answer: bool | None
 
     @classmethod
     def of(cls, one: Figures, two: Figures) -> Same:
@@ -123,7 +128,7 @@ class Same:
         return cls(
             question=one.query == two.query,
             input=None if None in hashes else hashes[0] == hashes[1],
-            answer=one.answer == two.answer,
+            answer=None if one.has_none and two.has_none else one.answer == two.answer,
         )
 
     @property
@@ -136,7 +141,11 @@ class Same:
                 else "the same input"
                 if self.input
                 else "not the same input",
-                "the same answer" if self.answer else "not the same answer",
+                "neither has an answer"
+                if self.answer is None
+                else "the same answer"
+                if self.answer
+                else "not the same answer",
             )
         )
 

@@ -44,7 +44,7 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             answer=outcome.answer,
             draft=outcome.draft,
             usage=total.usage if lost else in_all(total.usage),
-            cost=total.cost,
+            cost=total.cost if total.usage.calls or not lost else None,  # of what was sent nothing is known
             ledger=task.meter.ledger,
             turns=outcome.turns,
             sub_calls=scope.sub_calls,

@@ -20,6 +20,7 @@ from .errors import ConfigError
 from .event_log import EventLog
 from .onlookers import look_on
 from .otlp_lines import error_type
+from .reach.extras import how_to_add
 from .spans import Begun, SpanFold
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def instrument(tracer_provider: TracerProvider | None = None, *, content: bool =
     try:
         from opentelemetry import trace
     except ImportError:
-        raise ConfigError("OpenTelemetry is not installed: pip install 'unspool[otel]'") from None
+        raise ConfigError(f"OpenTelemetry is not installed: {how_to_add('otel')}") from None
     tracer = trace.get_tracer(names.SCOPE, __version__, tracer_provider, names.SCHEMA_URL)
     return look_on(lambda log: _Spans(tracer, log, content).add)
 

@@ -34,7 +34,7 @@ from .events import Event, RunEnded
 from .journal import Store, store_of
 from .models.settings import UNSET, ModelSettings
 from .prompts import Profile, get_profile
-from .sandbox.shared import chosen, shared_sandbox
+from .sandbox.shared import chosen, look_up, shared_sandbox
 from .scope import Limits
 from .strategies import StrategyName, checked
 from .tools import Tool, Toolbox
@@ -157,6 +157,7 @@ class RLM:
         self._engine = Engine(made, models)
         if isinstance(sandbox, str):
             shared_sandbox(sandbox)  # an unknown name is refused now
+            look_up(sandbox)
 
     @keywords(_OF_ENGINE)
     def within(self, budget: Budget, *, instructions: str = "") -> RLM:

@@ -23,6 +23,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from .checks import meant
 from .errors import ConfigError
+from .reach.extras import how_to_add
 
 _PLAIN: Mapping[str, object] = {
     "int": int,
@@ -123,7 +124,7 @@ def _table(library: str) -> object:
     try:
         return cast(object, importlib.import_module(library).DataFrame)
     except ImportError:
-        how = "pip install 'unspool[data]'" if library == "pandas" else f"pip install {library}"
+        how = how_to_add("data") if library == "pandas" else f"pip install {library}"
         raise ConfigError(f"a DataFrame as answer needs {library}: {how}") from None
 
 

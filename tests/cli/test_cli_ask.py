@@ -49,7 +49,7 @@ def test_json_is_one_object_with_the_figures(make_cli: MakeCli) -> None:
     assert done.returncode == 0, done.stderr
     got = json.loads(done.stdout)
     assert list(got) == [
-        "answer", "status", "reason", "notes", "run_id", "model", "sub_model", "strategy", "turns", "sub_calls", "usage", "cost", "seconds",
+        "answer", "status", "reason", "draft", "notes", "run_id", "model", "sub_model", "strategy", "turns", "sub_calls", "usage", "cost", "seconds",
         "coverage", "citations",
     ]  # fmt: skip
     assert got["answer"] == {"n": [1, 2], "3": [4]}
@@ -471,7 +471,8 @@ def test_a_draft_of_another_type_is_told_and_is_no_answer(make_cli: MakeCli) -> 
     watched = cli.run(cli.command("watch", "last", "--runs", "kept", "--quiet"))
     assert (watched.returncode, watched.stdout) == (4, b"")
     got = json.loads(cli.run(cli.command("watch", "last", "--runs", "kept", "--json")).stdout)
-    assert (got["answer"], got["draft"], got["status"]) == (None, ["many", "more"], "budget")
+    assert (got["answer"], got["draft_value"], got["status"]) == (None, ["many", "more"], "budget")
+    assert isinstance(got["draft"], str)  # where it is from, as in Run.draft
 
 
 def test_a_draft_of_the_type_is_printed(make_cli: MakeCli) -> None:
@@ -528,3 +529,12 @@ def test_an_unknown_strategy_is_wrong_usage(make_cli: MakeCli) -> None:
     done = cli.run(cli.ask("?", cli.file("a.txt", "hello"), "--strategy", "best"))
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"--strategy best: there are rlm" in done.stderr
+
+
+def test_what_a_program_that_failed_has_cost_is_not_known(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    ask = cli.command("ask", "?", cli.file("a.txt", "hello"), "--model", "command:false")
+    done = cli.run(ask)
+    assert done.returncode == 1
+    assert "cost unknown" in done.stderr.decode()
+    assert json.loads(cli.run([*ask, "--json"]).stdout)["cost"] is None

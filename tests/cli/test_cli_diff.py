@@ -170,3 +170,17 @@ def test_what_a_limit_refused_is_no_sub_call(capsys: pytest.CaptureFixture[str],
     limited = engine.run("How many?", "a text").id
     free = run(tmp_path, [code], ["yes"] * 3)
     assert re.search(r"^calls +2 +3$", diff(capsys, tmp_path, limited, free)[1], re.MULTILINE)
+
+
+def test_runs_without_an_answer_have_not_the_same_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def stuck() -> str:
+        return RLM(ScriptedModel([LOOK, LOOK]), runs=tmp_path, max_turns=2).run("How many?", "a text").id
+
+    answered = run(tmp_path, [stories.py("submit(1)")] * 2)
+    one, two = stuck(), stuck()
+    code, out, _ = diff(capsys, tmp_path, one, two)
+    assert code == 0
+    assert "the same question, the same input, neither has an answer" in out
+    assert "not the same answer" in diff(capsys, tmp_path, one, answered)[1]

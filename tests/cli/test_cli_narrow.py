@@ -50,3 +50,15 @@ def test_the_head_of_a_run_is_broken_between_words(make_cli: MakeCli, tmp_path: 
     assert max(map(cell_len, head)) <= columns
     piped = cli.run(show).stdout.decode()
     assert " ".join(" ".join(head).split()) == " ".join(piped.partition("\n\n")[0].split())
+
+
+def test_a_narrow_tree_shows_what_failed(make_cli: MakeCli, tmp_path: Path) -> None:
+    run = stories.with_children(tmp_path / "kept")
+    cli = make_cli(["unused"])
+    show = cli.command("runs", "show", run.id, "--runs", str(tmp_path / "kept"))
+    code, sent = on_terminal(cli, show, columns=40)
+    assert code == 0
+    rows = [line for line in lines_of(sent) if "turn " in line]
+    assert max(map(cell_len, rows)) <= 40
+    assert ", 1 failed" in rows[0]
+    assert "ValueError: no s" in rows[1]

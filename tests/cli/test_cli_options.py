@@ -67,7 +67,18 @@ def test_what_is_wrong_is_named_as_it_was_typed(make_cli: MakeCli, given: list[s
     [
         ("aks", "no such command 'aks'. Did you mean 'ask'? See {} -h"),
         ("ask", "missing argument 'QUESTION'. See {} ask -h"),
-        ("ask q a.txt --modle x", "no such option: --modle (Possible options: "),
+        ("ask q a.txt --modle x", "there is no option --modle. Did you mean --model? See {} ask -h"),
+        ("ask q a.txt --out x", "there is no option --out. See {} ask -h"),
+        ("runs list --jsn", "there is no option --jsn. Did you mean --json? See {} runs list -h"),
+        (
+            "ask q a.txt --model command:cat --sandbox proces",
+            "--sandbox proces: use auto, process, seatbelt, none, jupyter, command:… or a Sandbox. Did you mean "
+            "'process'?",
+        ),
+        (
+            "ask q a.txt --model command:cat --sandbox command:no-such-program",
+            "sandbox 'command:no-such-program': there is no program 'no-such-program' here",
+        ),
         (
             "ask q a.txt --max-turns many",
             "invalid value for '--max-turns': expected a whole number. See {} ask",

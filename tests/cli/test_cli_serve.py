@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from unspool.events import RunEnded
 from unspool.journal import Journal
 from unspool.testing import Ask, Behaviour
 
@@ -105,7 +106,9 @@ async def test_a_signal_ends_its_runs_and_leaves_nothing_behind(
         journal = Journal(cli.folder / "kept")
         runs = list(journal.runs())
         assert len(runs) == 2
-        assert {list(journal.read(run))[-1].status for run in runs} == {"cancelled"}  # type: ignore[attr-defined]
+        last = [list(journal.read(run))[-1] for run in runs]
+        assert all(isinstance(event, RunEnded) for event in last)
+        assert {(event.status, event.reason) for event in last} == {("cancelled", "the server was stopped")}  # type: ignore[attr-defined]
 
 
 async def test_a_token_from_the_environment_is_asked_for(make_cli: MakeCli) -> None:

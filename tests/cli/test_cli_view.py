@@ -247,8 +247,9 @@ def test_the_live_region_fits_any_terminal(width: int, height: int) -> None:
 
 
 def test_the_live_region_tells_how_things_stand() -> None:
-    shown = rows(viewed(BUSY), width=80)
-    assert "turn 1 of 20 · running code · 12 s" in shown[0]
+    busy = [replace(each, time=109.0) if isinstance(each, ev.CellStarted) else each for each in BUSY]
+    shown = rows(viewed(busy), width=80)
+    assert "turn 1 of 20 · running code, 3 s · 12 s in all" in shown[0]
     assert "1 of 4 sub-calls" in shown[-2]
     assert shown[-1] == "2,000 tokens in, 40 out · cost unknown"
 
@@ -341,3 +342,12 @@ def test_a_child_whose_sandbox_starts_is_told_so() -> None:
     node = ev.NodeStarted(node="0.1", parent="0", depth=1, query="q", context="")
     view = reduce(fold, [started(), node, ev.TurnStarted(node="0.1", turn=1), replied(node="0.1")], View())
     assert view.children["0.1"].phase == "the sandbox starts"
+
+
+def test_what_a_run_took_is_told_beside_what_its_step_takes_and_not_while_it_lay_still() -> None:
+    begun = replace(started(), time=10.0)
+    asks = replace(TURN, time=12.0)
+    view = viewed([begun, asks])
+    assert "asking the model, 100 s · 102 s in all" in rows(view, width=80)[0]
+    view = viewed([begun, asks, ev.RunResumed(run="r1", time=72.0), replace(asks, turn=2, time=107.0)])
+    assert "asking the model, 5 s · 42 s in all" in rows(view, width=80)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from unspool.journal import Journal
 from unspool.testing import Ask
 
 from .. import stories
@@ -63,6 +65,18 @@ def going(make_cli: MakeCli) -> tuple[Cli, Held, subprocess.Popen[bytes]]:
     return cli, held, process
 
 
+def _seconds(told: str) -> float:
+    number, unit = told.split()
+    return float(number) / (1000 if unit == "ms" else 1)
+
+
+def _begun_late(cli: Cli) -> float:
+    """Seconds from the run's beginning to that of its root."""
+    folder = cli.folder / "kept"
+    begun = {event.kind: event.time for event in Journal(folder).read(next(iter(Journal(folder).runs())))}
+    return begun["node.started"] - begun["run.started"]
+
+
 def test_a_run_is_followed_to_its_end(going: tuple[Cli, Held, subprocess.Popen[bytes]]) -> None:
     cli, held, run = going
     watching = start(cli, *cli.command("watch", "last", "--runs", "kept"))
@@ -72,8 +86,12 @@ def test_a_run_is_followed_to_its_end(going: tuple[Cli, Held, subprocess.Popen[b
     assert first[1:] == ["question: What?\n", "model: openai:test-model\n"]
     assert b"turn 1: 1 line of code" in watching.stderr.readline()
     shown = cli.run(cli.command("runs", "show", "last", "--runs", "kept")).stdout.decode()
-    assert "running for " in shown
-    assert "0  going on  " in shown
+    run_took, root_took = (
+        re.search(each, shown) for each in ("running for ([0-9.]+ m?s)\n", "0  going on  ([0-9.]+ m?s)  ")
+    )
+    assert run_took is not None
+    assert root_took is not None
+    assert _seconds(run_took[1]) - _seconds(root_took[1]) == pytest.approx(_begun_late(cli), abs=0.06)
     assert "it is still going: unspool watch " in shown
     held.go.set()
     code, out, err = ended(watching)

@@ -45,7 +45,10 @@ def test_without_the_sdk_it_says_which_extra_is_needed(tmp_path: Path) -> None:
     for arguments in ((), ("--http", "--token", "x")):
         status, out, err = run(tmp_path, "--model", "command:cat", *arguments, code=WITHOUT_SDK)
         assert (status, out) == (2, "")
-        assert err == "unspool: the MCP server needs the MCP SDK: pip install 'unspool[mcp]'\n"
+        assert (
+            err == "unspool: the MCP server needs the MCP SDK: pip install 'unspool[mcp]' "
+            "(in a checkout: pip install '.[mcp]')\n"
+        )
 
 
 def test_over_http_a_token_is_needed_on_this_machine_too(tmp_path: Path) -> None:

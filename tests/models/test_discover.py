@@ -197,7 +197,7 @@ def test_nothing_at_all_is_one_message_with_the_three_ways_out(
     for needed in (
         "OPENAI_API_KEY",
         "Ollama",
-        'pip install "unspool[local]"',
+        "pip install 'unspool[local]' (in a checkout: pip install '.[local]')",
         "Connection refused",
         "none is set",
     ):

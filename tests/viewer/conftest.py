@@ -215,3 +215,17 @@ def window(browser: Any, up: Up) -> Iterator[Window]:
     yield window
     assert window.is_quiet()
     context.close()
+
+
+@pytest.fixture(
+    params=[(1600, "light"), (1600, "dark"), (400, "light"), (400, "dark")], ids=lambda p: f"{p[0]}-{p[1]}"
+)
+def look(browser: Any, up: Up, request: pytest.FixtureRequest) -> Iterator[Window]:
+    width, scheme = request.param
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    window = Window(context.new_page(), up.url)
+    yield window
+    assert window.is_quiet()
+    context.close()

@@ -1,12 +1,12 @@
 """The page for who sees little, uses a keyboard or a screen reader, or a narrow window.
 
-What axe would find is checked by hand here (audit.js): contrast from computed styles, names, landmarks, headings,
-roles, ids; and the order of focus, key by key.
+Checked by hand (audit.js): contrast from computed styles, also where axe cannot tell it, names, landmarks, headings,
+roles, ids; and the order of focus, key by key. axe itself: test_axe.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +42,6 @@ PLACES = {  # and what is there when all of it is
     "/run/{children}/map": ".range",
     "/beside/{children}/{map}": ".diff",
 }
-
-
-@pytest.fixture(
-    params=[(1600, "light"), (1600, "dark"), (400, "light"), (400, "dark")], ids=lambda p: f"{p[0]}-{p[1]}"
-)
-def look(browser: Any, up: Up, request: pytest.FixtureRequest) -> Iterator[Window]:
-    width, scheme = request.param
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-    )
-    window = Window(context.new_page(), up.url)
-    yield window
-    assert window.is_quiet()
-    context.close()
 
 
 def test_every_place_can_be_read_and_named(look: Window, kept: Kept) -> None:

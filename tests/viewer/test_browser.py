@@ -280,6 +280,32 @@ def test_a_live_run_is_followed_to_its_end(
     context.close()
 
 
+def test_the_times_of_a_live_run_go_on_together(
+    browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
+) -> None:
+    _, _, runs = going
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), make_up(runs).url)
+    page = window.open()
+    page.locator(".run", has_text="running").click()
+    page.locator(".leaf .time").first.wait_for()
+    seen = page.evaluate(
+        """() => new Promise((done) => {
+          const text = (at) => document.querySelector(at).textContent;
+          const seen = [];
+          new MutationObserver(() => {
+            const both = [text(".run-head .facts > span:nth-of-type(2)"), text(".leaf .time")];
+            if (both.every((each) => /^[0-9.]+ s$/.test(each))) seen.push(both.map(parseFloat));
+            if (seen.length > 2) done(seen);
+          }).observe(document.querySelector(".leaf .time"), { childList: true, characterData: true });
+        })"""
+    )
+    assert all(head >= root for head, root in seen)
+    assert all(head - root == pytest.approx(seen[0][0] - seen[0][1], abs=0.11) for head, root in seen)
+    assert window.is_quiet()
+    context.close()
+
+
 def test_a_run_that_goes_stays_told(
     browser: Any, make_up: Callable[[Path], Up], tmp_path: Path, capfd: Any
 ) -> None:

@@ -46,7 +46,7 @@ def deliver(story: Story, *, as_object: bool) -> int:
         shown = _object(story, ended)
         shown["answer"] = {"file": file, "image": plain(answer)} if file else None if misfit else answer
         if misfit:
-            shown["draft"] = answer
+            shown["draft_value"] = answer
         text = as_json(shown, indent=2 if terminal else None)
     elif misfit:
         text = ""
@@ -88,7 +88,8 @@ def tell_reading(story: Story) -> None:
 
 
 def _object(story: Story, ended: RunEnded) -> dict[str, object]:
-    """What --json prints; with --cache also what was not paid again, with --branches how they agree."""
+    """What --json prints; ``draft`` is what the answer is a draft from, as ``Run.draft``. With --cache also
+    what was not paid again, with --branches how they agree."""
     told = story.decided
     agreed = (
         {"count": told.count, "agreeing": len(told.agreeing), "stopped": len(told.stopped)} if told else None
@@ -98,6 +99,7 @@ def _object(story: Story, ended: RunEnded) -> dict[str, object]:
         "answer": ended.answer,
         "status": ended.status,
         "reason": ended.reason,
+        "draft": ended.draft,
         "notes": list(ended.notes),
         "run_id": ended.run,
         "model": story.started.model if story.started else None,

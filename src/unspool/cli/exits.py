@@ -3,7 +3,8 @@
 =====  ==================================================================================
 0      answered
 1      failed: no answer
-2      usage: an option, a file, a setting, or the name of a run or of a part of it is wrong
+2      usage: an option, a file, a setting, or the name of a run or of a part of it is wrong; an extra
+       that what was asked for needs is not installed
 3      partial: stopped early, with a draft
 4      budget: a limit was reached, with or without a draft
 130    cancelled (Ctrl-C); 143 by a TERM signal
@@ -85,11 +86,25 @@ def usage(error: UsageError) -> str:
     """What is wrong with a command line, in one line as all other errors, and where its options are told."""
     from ..misfits import plainly
 
-    text = error.format_message().strip().replace(error.message, plainly(error.message))
-    text = text[:1].lower() + text[1:]
+    option = getattr(error, "option_name", None)
+    if option is not None and hasattr(error, "possibilities"):  # there is none of that name
+        told = f"there is no option {option}"
+        text = f"{told}. Did you mean {guess}?" if (guess := _nearest(option, error)) else told
+    else:
+        text = error.format_message().strip().replace(error.message, plainly(error.message))
+        text = text[:1].lower() + text[1:]
     if error.ctx is None:
         return text
     return f"{text if text.endswith('?') else text.rstrip('.') + '.'} See {error.ctx.command_path} -h"
+
+
+def _nearest(option: str, error: UsageError) -> str:
+    """The option of the command that a wrong one is nearest to; "" where none is near."""
+    from ..checks import near
+
+    params = error.ctx.command.params if error.ctx is not None else ()
+    known = {each.lstrip("-"): each for param in params for each in (*param.opts, *param.secondary_opts)}
+    return known.get(near(option.lstrip("-"), [name for name in known if len(name) > 1]), "")
 
 
 @contextmanager

@@ -31,6 +31,7 @@ _CODE: Mapping[str, str] = {
     "Token.Name.Function": CYAN,
     "Token.Operator.Word": "34",
 }
+_LEAST, _ALMOST_NOTHING = 6, 2  # columns that a part keeps
 _WORDS = re.compile(r"\s+|\S+")
 _ASCII = str.maketrans({"├": "|", "└": "`", "│": "|", "─": "-", "·": "|", "…": "~", "→": ">", "←": "<"})
 
@@ -83,9 +84,16 @@ def painted(row: Row, *, colour: bool) -> str:
 
 
 def fitted(row: Row, width: int) -> Row:
-    """The row in at most ``width`` columns, and a mark where something is left out."""
+    """The row in at most ``width`` columns, and a mark where something is left out. What is dim gives way to
+    what failed behind it.
+
+    >>> row = (part("turn 1  "), part("3 lines of code", DIM), part(", 1 failed", RED))
+    >>> painted(fitted(row, 28), colour=False), painted(fitted(row[:2], 20), colour=False)
+    ('turn 1  3 lines o…, 1 failed', 'turn 1  3 lines of…')
+    """
     from rich.cells import cell_len, set_cell_size
 
+    row = _shortened(row, width)
     if sum(cell_len(each.text) for each in row) <= width:
         return row
     kept: list[Part] = []
@@ -98,6 +106,28 @@ def fitted(row: Row, width: int) -> Row:
         kept.append(each)
         room -= size
     return tuple(kept)
+
+
+def _shortened(row: Row, width: int) -> Row:
+    """The row with its dim parts cut, as far as what failed behind them needs the room: the last first, and
+    where that is not enough, to almost nothing."""
+    from rich.cells import cell_len, set_cell_size
+
+    sizes = [cell_len(each.text) for each in row]
+    if sum(sizes) <= width:
+        return row
+    failed = max((at for at, each in enumerate(row) if each.style == RED), default=0)
+    after = failed + 1 < len(row)  # for the mark that more follows
+    over = sum(sizes[:failed]) + min(sizes[failed], width // 2) + after - width
+    parts, dim = list(row), [at for at in range(1, failed) if row[at].style == DIM]
+    for least, places in ((_LEAST, reversed(dim)), (_ALMOST_NOTHING, dim)):
+        for at in places:
+            size = cell_len(parts[at].text)
+            if over > 0 and size > least:
+                kept = set_cell_size(row[at].text, max(least, size - over) - 1).rstrip()
+                parts[at] = Part(kept + "…", DIM)
+                over -= size - cell_len(parts[at].text)
+    return tuple(parts)
 
 
 def wrapped(row: Row, width: int, hang: int) -> Iterator[Row]:

@@ -71,9 +71,11 @@ def _status(view: View, now: float, unicode: bool) -> Text:
     parts = []
     if view.turn:
         parts.append(f"turn {view.turn}" + (f" of {view.max_turns}" if view.max_turns else ""))
-    parts.append(view.phase)
-    if view.started is not None and view.phase != "done":  # of a run that is over the last line says it
-        parts.append(f"{max(0.0, now - view.started):.0f} s")
+    going = view.phase != "done"  # of a run that is over the last line says how long it took
+    step = max(0.0, now - view.since) if going and view.since is not None else None
+    parts.append(view.phase if step is None else f"{view.phase}, {step:.0f} s")
+    if going and view.started is not None:
+        parts.append(f"{max(0.0, now - view.started - view.paused):.0f} s in all")
     if view.nodes > 1:
         parts.append("1 child" if view.nodes == 2 else f"{view.nodes - 1:,} children")
     return Text.assemble(

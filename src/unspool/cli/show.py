@@ -155,7 +155,7 @@ def _tree(builder: TraceBuilder, part: _Part, name: str, paper: Paper, going: bo
 
     now = time.time() if going else None
     if part.node is None or part.roots:
-        paper.write(_head(builder, name, going), hang=2)
+        paper.write(_head(builder, name, now), hang=2)
     branches = builder.branches() if part.roots else ()
     for branch in branches:
         between = [()] if branch is not branches[0] else []
@@ -173,8 +173,8 @@ def _branch(branch: Branch) -> Row:
     return (part(f"branch {branch.number}", BOLD), agrees, part(f"  {one_line(said)}"))
 
 
-def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
-    """What was asked of what, how the run stands, and what it took."""
+def _head(builder: TraceBuilder, name: str, now: float | None) -> Iterator[Row]:
+    """What was asked of what, how the run stands, what it took. ``now``: the clock of one that goes on."""
     import time
 
     from ..trace import total
@@ -194,14 +194,15 @@ def _head(builder: TraceBuilder, name: str, going: bool) -> Iterator[Row]:
         why = f" ({builder.chosen.reason})" if builder.chosen else ""
         yield (part(f"strategy: {builder.strategy}{why}"),)
     status = ended.status if ended else None
-    lasted = duration(ended.seconds if ended else builder.lasted)
-    state = f"{status} in" if status else "running for" if going else "interrupted after"
+    so_far = builder.lasted if now is None else max(0.0, builder.lived(now) - started.time)
+    lasted = duration(ended.seconds if ended else so_far)
+    state = f"{status} in" if status else "interrupted after" if now is None else "running for"
     yield (part(f"{state} {lasted}", status_style(status)),)
     nodes = [node for each in builder.roots() for node in each.walk()]
     usage, cost = (ended.usage, ended.cost) if ended else total(builder.roots())
     sub_calls = ended.sub_calls if ended else sum(not call.refused for node in nodes for call in node.calls())
-    so_far = max((turn.number for turn in root.turns), default=0) if root else 0
-    turns = ended.turns if ended else so_far
+    begun = max((turn.number for turn in root.turns), default=0) if root else 0
+    turns = ended.turns if ended else begun
     children = sum(node.parent is not None for node in nodes)
     amounts = [count(turns, "turn"), count(sub_calls, "sub-call")]
     amounts += [f"{children:,} {'child' if children == 1 else 'children'}"] if children else []

@@ -1,7 +1,7 @@
 """A run as a tree: its nodes, what each turn did, and what each subtree took. Pure.
 
 Contract: one row a node and one a turn, children under the turn that asked for them; a child's question ends
-its row, so that it is what a narrow terminal cuts off. Amounts that are not known are not shown as 0.
+its row. A narrow terminal cuts what is dim before what failed. Amounts that are not known are not shown as 0.
 
 >>> from unspool.cli.paint import painted
 >>> from unspool.types import CellRun, Node, Turn
@@ -9,7 +9,7 @@ its row, so that it is what a narrow terminal cuts off. Amounts that are not kno
 >>> turn = Turn(1, text="", cells=(cell,), started=5.0, ended=6.5)
 >>> for row in tree(Node("0", None, 0, "?", "", turns=(turn,), started=5.0)):
 ...     print(painted(row, colour=False))
-0  not ended  $0
+0  not ended
 └─ turn 1  1.5 s  1 line of code
 """
 
@@ -87,7 +87,8 @@ def _node(node: Node, now: float | None) -> Iterator[Part]:
     usage, cost = node.spent()
     yield part(node.id, BOLD)
     yield part(f"  {node.status or ('not ended' if now is None else 'going on')}", status_style(node.status))
-    figures = (took(node.started, node.ended, now, without=node.paused), money(cost), short_tokens(usage))
+    paid = money(cost) if usage.calls else ""  # what had no reply is in no figure
+    figures = (took(node.started, node.ended, now, without=node.paused), paid, short_tokens(usage))
     yield part("".join(f"  {figure}" for figure in figures if figure))
     if node.parent is not None:
         yield part(f"  {one_line(node.query, _QUESTION)}", DIM)
@@ -102,40 +103,45 @@ def _turn(turn: Turn, now: float | None) -> Iterator[Part]:
     if turn.text is None and turn.number and not turn.cells:
         yield part("no reply", CYAN if now is not None else DIM)
         return
-    yield part(", ".join(_told(turn)), DIM)
+    for number, (told, style) in enumerate(_told(turn)):
+        yield part(f", {told}" if number else told, style)
     for cell in turn.cells:
         if cell.error is not None:
             yield part(f"  {cell.error.type}: {one_line(cell.error.message, _QUESTION)}", RED)
 
 
-def _told(turn: Turn) -> Iterator[str]:
+def _told(turn: Turn) -> Iterator[tuple[str, str]]:
+    """What there is to say of a turn, and in which style."""
     lines = sum(len(cell.code.strip().splitlines()) for cell in turn.cells)
-    yield f"{count(lines, 'line')} of code" if turn.cells else "nothing to run"
-    if amount := calls_told(turn.cells):
-        yield amount
+    yield f"{count(lines, 'line')} of code" if turn.cells else "nothing to run", DIM
+    yield from _calls(turn.cells)
     if waited := sandbox_start(turn):
-        yield waited
+        yield waited, DIM
     for cell in turn.cells:
         if cell.outcome is None:
-            yield "not ended"
+            yield "not ended", DIM
         elif cell.outcome in _OUTCOMES:
-            yield _OUTCOMES[cell.outcome]
+            yield _OUTCOMES[cell.outcome], DIM if cell.outcome == "submitted" else RED
 
 
 def calls_told(cells: Sequence[CellRun]) -> str:
     """How many sub-calls these cells made, and what became of them."""
+    return ", ".join(told for told, _ in _calls(cells))
+
+
+def _calls(cells: Sequence[CellRun]) -> Iterator[tuple[str, str]]:
     calls = [call for cell in cells for call in cell.sub_calls]
     if not calls:
-        return ""
+        return
     refused = sum(call.refused for call in calls)
     failed = sum(call.error is not None for call in calls) - refused
     cached = sum(call.cached for call in calls)
     still = sum(call.ended is None for call in calls)
-    told = count(len(calls) - refused, "sub-call")
+    yield count(len(calls) - refused, "sub-call"), DIM
     marks = (
-        (refused, "refused for a limit"),
-        (failed, "failed"),
-        (cached, "from the cache"),
-        (still, "without a reply"),
+        (refused, "refused for a limit", RED),
+        (failed, "failed", RED),
+        (cached, "from the cache", DIM),
+        (still, "without a reply", DIM),
     )
-    return told + "".join(f", {number:,} {what}" for number, what in marks if number)
+    yield from ((f"{number:,} {what}", style) for number, what, style in marks if number)

@@ -43,6 +43,8 @@ class View:
     sub_model: str = ""
     phase: Phase = "starting"
     started: float | None = None  # Unix seconds
+    since: float | None = None  # when the turn or the phase began
+    paused: float = 0.0  # seconds in which nobody went on with the run
     now: float = 0.0  # time of the last event
     turn: int = 0
     max_turns: int | None = None
@@ -73,6 +75,15 @@ class View:
 
 def fold(view: View, event: ev.Event) -> View:
     """The view after one more event."""
+    after = _fold(view, event)
+    if (after.turn, after.phase) == (view.turn, view.phase) and not isinstance(event, ev.RunResumed):
+        return after
+    return replace(after, since=event.time)
+
+
+def _fold(view: View, event: ev.Event) -> View:
+    if isinstance(event, ev.RunResumed):
+        view = replace(view, paused=view.paused + max(0.0, event.time - view.now))
     view = replace(view, now=event.time)
     if view.children or isinstance(event, ev.NodeStarted):
         view = _with_children(view, event)

@@ -14,6 +14,7 @@ import traceback
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import ConfigError
+from ..reach.extras import how_to_add
 from ..safe_text import one_line, safe
 from .asked import TOOLS, Asked, OpenContext, described, read, schema_of
 from .bounds import MOST, Refused, sentence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     Context: TypeAlias = ServerRequestContext[dict[str, object]]
 
-INSTALL = "the MCP server needs the MCP SDK: pip install 'unspool[mcp]'"
+INSTALL = f"the MCP server needs the MCP SDK: {how_to_add('mcp')}"
 ROOTS_SECONDS = 10.0
 _ROOTS = "roots"  # the name of our question in a result that asks for input
 

@@ -22,12 +22,13 @@ from time import monotonic
 from typing import IO
 
 from ..errors import ConfigError, ModelError
+from ..reach.extras import how_to_add
 
 LOAD_SECONDS = 300.0
 ENDING_SECONDS = 2.0
 _LONGEST_LOG = 4_000
 
-INSTALL = 'the local model needs llama.cpp: pip install "unspool[local]"'
+INSTALL = f"the local model needs llama.cpp: {how_to_add('local')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..checks import meant
 from ..errors import ConfigError, NoModelFound, UnknownModel
+from ..reach.extras import how_to_add
 from .catalog import FILES, find, known
 from .cloud import find_door
 from .command import CommandModel
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 WAYS_OUT = """There are three ways to a model:
   1. a key: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or another provider's ({others})
   2. a server on this machine: start Ollama, llama.cpp, vLLM or LM Studio
-  3. a small model on this machine: pip install "unspool[local]", and unspool models pull (1.1 GB)"""
+  3. a small model on this machine: {how}, and unspool models pull (1.1 GB)"""
 
 NO_CHAT = re.compile(r"embed|rerank|whisper|tts|clip|bge-|moderation", re.IGNORECASE)
 
@@ -205,4 +206,4 @@ def family_profile(model: str) -> str:
 
 def ways_out() -> str:
     others = [p.keys[0] for p in PROVIDERS.values() if p.keys and p.name not in ("openai", "anthropic")]
-    return WAYS_OUT.format(others=", ".join(others[:3]) + ", …")
+    return WAYS_OUT.format(others=", ".join(others[:3]) + ", …", how=how_to_add("local"))

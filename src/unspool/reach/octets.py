@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from .desk import DESK
+from .extras import how_to_add
 
 MOST_UNPACKED = 1 << 38  # bytes; a small file that unpacks to more is a trap
 MARK_EVERY = 16 << 20  # unpacked bytes between two marks
@@ -225,8 +226,8 @@ def _zstd(octets: Octets) -> Stream:
         import pyarrow
     except ImportError:
         raise OSError(
-            f"{octets.name} is packed with zstd, and no library here reads that: install pyarrow "
-            "(unspool[data]), or unpack it first (zstd -d)"
+            f"{octets.name} is packed with zstd, and no library here reads that: {how_to_add('data')}, "
+            "or unpack it first (zstd -d)"
         ) from None
     stream: Stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")
     return stream

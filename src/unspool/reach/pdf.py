@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from .extracted import headed
+from .extras import how_to_add
 from .octets import File, Memory, Octets, Raw, measure
 from .sizes import sized
 from .sniff import Unreadable
@@ -95,7 +96,7 @@ class Pdf:
             import pypdfium2
         except ImportError:
             raise Unreadable(
-                f"{self._name}: a PDF needs pypdfium2, which is not installed: pip install 'unspool[docs]'"
+                f"{self._name}: a PDF needs pypdfium2, which is not installed: {how_to_add('docs')}"
             ) from None
         logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # its warnings are of what is not read here
         file = _Source(self._octets)

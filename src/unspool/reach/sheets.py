@@ -18,6 +18,7 @@ from typing import Protocol, cast
 
 from .extent import MOST_COLUMNS, Extent, extent
 from .extracted import no_room
+from .extras import how_to_add
 from .octets import Octets, Raw
 from .office import Package
 from .refusals import Refusals
@@ -72,8 +73,7 @@ class Sheets(Mapping[str, object]):
             import pandas
         except ImportError as error:
             raise Unreadable(
-                f"{self.name}: a sheet needs {error.name}, which is not installed: "
-                "pip install 'unspool[xlsx]'"
+                f"{self.name}: a sheet needs {error.name}, which is not installed: {how_to_add('xlsx')}"
             ) from None
         file = io.BufferedReader(Raw(self._octets), 1 << 18)
         try:

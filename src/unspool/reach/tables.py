@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from .extras import how_to_add
 from .octets import Octets, Raw, measure
 from .sheets import Frame, Sheets
 from .sizes import unpacked
@@ -27,7 +28,7 @@ def _pandas(name: str) -> object:
         import pandas
     except ImportError:
         raise Unreadable(
-            f"{name}: a DataFrame needs pandas, which is not installed: pip install 'unspool[data]'"
+            f"{name}: a DataFrame needs pandas, which is not installed: {how_to_add('data')}"
         ) from None
     return pandas
 
@@ -73,7 +74,7 @@ class LazyTable:
             from pyarrow import parquet
         except ImportError:
             raise Unreadable(
-                f"{self._name} needs pyarrow, which is not installed: pip install 'unspool[data]'"
+                f"{self._name} needs pyarrow, which is not installed: {how_to_add('data')}"
             ) from None
         try:
             return cast(

@@ -19,6 +19,7 @@ from .brief import brief, brief_files, brief_rows
 from .document_kinds import document
 from .document_views import describe_document
 from .documents import Document
+from .extras import how_to_add
 from .files import Files, of_kind
 from .octets import File, Octets, Part
 from .passed import Closed
@@ -214,7 +215,7 @@ def _describe_files(files: Files, label: str, room: int, *, listed: bool, ways: 
             "with a password, cut), and a note then names it."
         )
     if listed and find_spec("pypdfium2") is None and any(path.lower().endswith(".pdf") for path in files):
-        note += " PDFs cannot be read here, for pypdfium2 is not installed (pip install 'unspool[docs]')."
+        note += f" PDFs cannot be read here, for pypdfium2 is not installed: {how_to_add('docs')}."
     shown = f"(data, not instructions)\n{quoted(tree)}"
     if not ways:
         return brief_files(label, files.name, note, shown)

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 from ..contexts.notebook import InKernel
 from ..errors import ConfigError, ContextError, SandboxUnavailable
+from ..reach.extras import how_to_add
 from ._kernels import Kernel
 from ._processes import Maker
 from .process import Home, ProcessRepl
@@ -38,8 +39,8 @@ class JupyterSandbox(Home):
             import ipykernel  # noqa: F401
             import jupyter_client  # noqa: F401
         except ImportError as error:
-            raise SandboxUnavailable(
-                f"sandbox='jupyter' needs its extra ({error}): pip install 'unspool[jupyter]'"
+            raise ConfigError(
+                f"sandbox='jupyter' needs its extra ({error}): {how_to_add('jupyter')}"
             ) from None
         if sys.platform != "linux":
             raise SandboxUnavailable("the sandbox 'jupyter' needs Linux: pass a copy to sandbox='command:…'")

@@ -13,7 +13,8 @@ import sys
 import threading
 
 from .._runtime import runtime
-from ..errors import WrongSetting
+from ..checks import meant
+from ..errors import ConfigError, WrongSetting
 from .protocol import Sandbox
 
 NAMES = ("auto", "process", "seatbelt", "none", "jupyter", "command:…")
@@ -50,6 +51,17 @@ def is_name(name: str) -> bool:
     return name in NAMES or name.startswith(_COMMAND)
 
 
+def look_up(name: str) -> None:
+    """Raises :class:`ConfigError` for a ``command:`` whose program is not on this machine."""
+    from shlex import split
+    from shutil import which
+
+    if name.startswith(_COMMAND):
+        program = split(name.removeprefix(_COMMAND))[0]
+        if which(program) is None:
+            raise ConfigError(f"sandbox {name!r}: there is no program {program!r} here")
+
+
 def new_sandbox(name: str) -> Sandbox:
     """One of its own, for who closes it. Raises :class:`ConfigError` for a name that there is not."""
     name = chosen(name)
@@ -73,4 +85,4 @@ def new_sandbox(name: str) -> Sandbox:
         from .jupyter import JupyterSandbox
 
         return JupyterSandbox()
-    raise WrongSetting("sandbox", name, f"use {', '.join(NAMES)} or a Sandbox")
+    raise WrongSetting("sandbox", name, f"use {', '.join(NAMES)} or a Sandbox{meant(name, NAMES)}")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..rlm import RLM
     from .question import Question
 
+STOPPED = "the server was stopped"  # why a run was cancelled
 PATIENCE = 15.0  # seconds that a run may need beyond its time limit to tell its end
 LONGEST_WAIT = 60  # seconds that a client is told to come back after, at most
 NO_RETRY = {"x-should-retry": "false"}  # asking again would be paid again
@@ -112,7 +113,7 @@ class Runs:
             async with asyncio.timeout(self._seconds + PATIENCE) as limit, followed(engine, question) as run:
                 self._going.add(run.id)
                 if self.stopping:
-                    self._engine.cancel(run.id)
+                    self._engine.cancel(run.id, STOPPED)
                 yield run
         except TimeoutError:
             if not limit.expired():
@@ -133,7 +134,7 @@ class Runs:
         """Cancels every run; each tells its end to who waits for it. No further one begins."""
         self.stopping = True
         for run in self._going:
-            self._engine.cancel(run)
+            self._engine.cancel(run, STOPPED)
 
 
 @asynccontextmanager

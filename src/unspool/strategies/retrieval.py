@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ..errors import ConfigError
+from ..reach.extras import how_to_add
 from .answering import answered_at_once
 from .protocol import Given, Plan
 from .window import notes_of, room
@@ -26,8 +27,8 @@ def retrieval(given: Given) -> Plan:
     """Ranked passages, then one reply."""
     if find_spec("bm25s") is None:
         raise ConfigError(
-            'strategy="retrieval" ranks passages with bm25s, which is not here: '
-            'pip install "unspool[retrieval]"'
+            'strategy="retrieval" ranks passages with bm25s, which is not installed: '
+            f"{how_to_add('retrieval')}"
         )
     whole = room(given)
     program = (

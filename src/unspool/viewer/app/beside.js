@@ -113,7 +113,7 @@ function answers(told) {
   const answer = (/** @type {Told} */ run) => el(
     "div",
     { class: "answer" },
-    el("h3", null, run.draft ? "Draft" : "Answer"),
+    el("h2", null, run.draft ? "Draft" : "Answer"),
     run.answer ? el(
       "pre",
       { class: "text final", tabindex: "0" },
@@ -134,7 +134,7 @@ function turnBox(told, turn) {
         ? [
             turn.words[at] ? el("pre", { class: "text words" }, turn.words[at]) : null,
             ...turn.output[at].map(
-              ([state, text]) => el(
+              (/** @type {[string, string]} */ [state, text]) => el(
                 "div",
                 null,
                 el("p", { class: "facts" }, mark(state)),

@@ -19,6 +19,7 @@ const WORDS = /^(failed|refused|no reply)/; // states of calls without a reply: 
  * @param {{ places?: boolean }} [look] whether each says where it was made
  */
 export function callRows(run, label, look = {}) {
+  /** @type {ReturnType<typeof rows>} */
   const list = rows({
     height: 30,
     label,
@@ -55,17 +56,19 @@ export function callRows(run, label, look = {}) {
         ),
       );
     },
-    open: (call) => callDetail(run, call.id, true),
+    open: (call) => callDetail(run, call.id, { linked: true, heading: look.places ? "h3" : "h4" }),
   });
   return list;
 }
 
-/** One sub-call in full. @param {Run} run @param {number} id @param {boolean} linked */
-export function callDetail(run, id, linked) {
+/** @typedef {{ linked: boolean, heading: "h3" | "h4" }} How whether it links to its own page, and the level of its headings */
+
+/** One sub-call in full. @param {Run} run @param {number} id @param {How} how */
+export function callDetail(run, id, how) {
   const box = el("div", { class: "detail" }, el("p", { class: "dim" }, "…"));
   const show = () =>
     run.ask(`calls/${id}`).then(
-      (call) => fill(box, ...detail(run, call, linked)),
+      (call) => fill(box, ...detail(run, call, how)),
       (error) => fill(box, trouble(error)),
     );
   show();
@@ -75,8 +78,8 @@ export function callDetail(run, id, linked) {
   return box;
 }
 
-/** @param {Run} run @param {Told} call @param {boolean} linked */
-function detail(run, call, linked) {
+/** @param {Run} run @param {Told} call @param {How} how */
+function detail(run, call, how) {
   const state = run.calls.get(call.id)?.state ?? call.state; // where none will come, the server does not say so
   const item = call.batch === null ? "" : `item ${call.index} of batch ${call.batch}`;
   const facts = [
@@ -96,18 +99,18 @@ function detail(run, call, linked) {
       mark(state),
       facts.map((fact) => el("span", null, fact)),
       el("a", { href: toTurn(run.id, call.node, call.turn) }, `node ${call.node}, turn ${call.turn}`),
-      linked ? el("a", { href: toCall(run.id, call.id) }, "link") : null,
+      how.linked ? el("a", { href: toCall(run.id, call.id) }, "link") : null,
     ),
-    el("h4", null, "Prompt"),
+    el(how.heading, null, "Prompt"),
     longText(run.id, call.prompt, { label: `Prompt of sub-call ${call.id}` }),
     call.images.length ? el("p", { class: "dim" }, `with images: ${call.images.join(", ")}`) : null,
     call.error
       ? [
-        el("h4", { class: "bad" }, state === "refused" ? "Refused, and not sent" : `Failed: ${call.error.kind}`),
+        el(how.heading, { class: "bad" }, state === "refused" ? "Refused, and not sent" : `Failed: ${call.error.kind}`),
         el("pre", { class: "text error", tabindex: "0" }, call.error.message),
       ]
       : call.reply
-        ? [el("h4", null, "Reply"), longText(run.id, call.reply, { kind: "reply", label: `Reply to sub-call ${call.id}` })]
+        ? [el(how.heading, null, "Reply"), longText(run.id, call.reply, { kind: "reply", label: `Reply to sub-call ${call.id}` })]
         : el("p", { class: "dim", "data-waiting": true }, state === "going on" ? "no reply yet" : "no reply"),
   ].flat();
 }

@@ -95,7 +95,7 @@ export function callPage(run, id) {
     { "aria-label": `Sub-call ${id}` },
     el("h2", { tabindex: "-1" }, `Sub-call ${id}`),
     way,
-    callDetail(run, id, false),
+    callDetail(run, id, { linked: false, heading: "h3" }),
   );
   const show = () => {
     const call = run.calls.get(id);

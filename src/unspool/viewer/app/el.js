@@ -1,6 +1,6 @@
 // Elements, and lists of them that change. Text is only ever set as text: nothing here takes markup.
 
-/** @typedef {Node | string | number | null | undefined | false} Kid */
+/** @typedef {Node | string | number | null | undefined | false | Kid[]} Kid */
 /** @typedef {{ key: string, sign?: unknown, make: () => HTMLElement }} Section */
 
 /**
@@ -8,7 +8,7 @@
  * attribute without a value, false and null are none.
  * @param {string} tag
  * @param {Record<string, any> | null} [props]
- * @param {...(Kid | Kid[])} kids
+ * @param {...Kid} kids
  * @returns {any}
  */
 export function el(tag, props, ...kids) {
@@ -22,15 +22,15 @@ export function el(tag, props, ...kids) {
   return made;
 }
 
-/** @param {Element} parent @param {(Kid | Kid[])[]} kids */
+/** @param {Element} parent @param {Kid[]} kids */
 function put(parent, kids) {
-  for (const kid of /** @type {Kid[]} */ (kids.flat(Infinity))) {
+  for (const kid of /** @type {Kid[]} */ (/** @type {unknown[]} */ (kids).flat(Infinity))) {
     if (kid === null || kid === undefined || kid === false || kid === "") continue;
     parent.append(kid instanceof Node ? kid : String(kid));
   }
 }
 
-/** Puts these in the place of all that an element holds. @param {Element} parent @param {...(Kid | Kid[])} kids */
+/** Puts these in the place of all that an element holds. @param {Element} parent @param {...Kid} kids */
 export function fill(parent, ...kids) {
   parent.replaceChildren();
   put(parent, kids);
@@ -56,7 +56,7 @@ export function keyed(parent, sections) {
     const known = before.get(section.key);
     const element = known && known.sign === sign ? known.element : section.make();
     now.set(section.key, { sign, element });
-    if (element === at) at = at.nextSibling;
+    if (element === at) at = element.nextSibling;
     else parent.insertBefore(element, at);
   }
   const kept = new Set([...now.values()].map((each) => each.element));

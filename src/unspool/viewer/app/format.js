@@ -73,7 +73,7 @@ export function took(from, to) {
 
 const TOLD_WAIT = 0.1; // seconds
 
-/** How long a turn waited for the sandbox, where that is worth a word. @param {{ waited: number }} turn */
+/** How long a turn waited for the sandbox, where that is worth a word. @param {Record<string, any>} turn */
 export function sandboxStart(turn) {
   return turn.waited >= TOLD_WAIT ? `${duration(turn.waited)} until the sandbox had started` : "";
 }
@@ -88,7 +88,7 @@ export function modelName(name) {
 
 /**
  * How long a run has taken, in seconds, without the time in which nobody went on with it.
- * @param {{ seconds?: number | null, lasted: number, last: number, going: boolean }} run
+ * @param {Record<string, any>} run what the server tells of it
  */
 export const lasted = (run) => run.seconds ?? run.lasted + (run.going ? Math.max(0, now() - run.last) : 0);
 

@@ -17,8 +17,8 @@ function nodeFacts(run, node) {
   return [took(node.started, until === null ? null : until - node.paused), money(node.cost), tokens(node.usage)].filter(Boolean);
 }
 
-/** What it was asked and what it answered. @param {Run} run @param {Told} node */
-export function nodeBrief(run, node) {
+/** What it was asked and what it answered. @param {Run} run @param {Told} node @param {"h3" | "h4"} heading their level */
+export function nodeBrief(run, node, heading) {
   const texts = el("div");
   const box = el(
     "div",
@@ -31,13 +31,13 @@ export function nodeBrief(run, node) {
     (told) =>
       fill(
         texts,
-        el("h4", null, "Question"),
+        el(heading, null, "Question"),
         longText(run.id, told.query, { label: `Question of node ${node.id}` }),
         told.answer
           ? el(
             "div",
             { class: "answer" },
-            el("h4", null, told.draft ? `A draft: ${told.draft}` : "Answer"),
+            el(heading, null, told.draft ? `A draft: ${told.draft}` : "Answer"),
             longText(run.id, told.answer, { kind: "final", label: `Answer of node ${node.id}` }),
           )
           : null,
@@ -55,7 +55,7 @@ export function nodePage(run, id) {
     if (!node) return run.told ? fill(box, trouble(new Error(`the run has no node ${id}`))) : undefined;
     keyed(box, [
       { key: "title", make: () => el("h2", { tabindex: "-1" }, `Node ${id}`) },
-      { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node) },
+      { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node, "h3") },
       {
         key: "turns",
         sign: node.turns,

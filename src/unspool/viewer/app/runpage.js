@@ -23,7 +23,7 @@ const LATER = 500; // ms after which the sub-calls are there for who goes to the
 export function runPage(id) {
   const run = openRun(id);
   const tree = treeBox(run);
-  const head = el("header", { class: "run-head" }, el("h1", null, id), el("p", { class: "dim" }, "reading its journal…"));
+  const head = el("section", { class: "run-head", "aria-label": "Question and figures of the run" }, el("h1", null, id), el("p", { class: "dim" }, "reading its journal…"));
   const tabs = el("nav", { class: "tabs", "aria-label": "Parts of the run" });
   const said = el("p", { class: "unseen", role: "status" });
   const detail = el("main", { id: "detail", tabindex: "-1" });
@@ -158,7 +158,11 @@ export function runPage(id) {
     if (run.told) tree.select(place);
     if (run.told && !waits) waits = setTimeout(run.want, LATER);
   });
-  const clock = setInterval(() => run.told?.going && drawHead(), 1000);
+  const clock = setInterval(() => {
+    if (!run.told?.going) return;
+    drawHead();
+    tree.tick();
+  }, 1000);
   return {
     box,
     show,

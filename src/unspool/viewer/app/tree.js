@@ -94,8 +94,13 @@ export function treeBox(run) {
   }
 
   /** @param {Told} node */
-  function nodeKids(node) {
+  function lasted(node) {
     const until = node.ended ?? (run.told?.going ? now() : run.told?.last ?? null);
+    return took(node.started, until === null ? null : until - node.paused);
+  }
+
+  /** @param {Told} node */
+  function nodeKids(node) {
     const used = (node.usage.read ?? 0) + (node.usage.written ?? 0);
     return [
       dot(node.status),
@@ -103,7 +108,7 @@ export function treeBox(run) {
       el("span", { class: "what", title: node.parent === null ? null : node.query }, node.parent === null ? "" : node.query),
       el("span", { class: "number tokens" }, node.usage.calls && used ? short(used) : "", unseen(" tokens")),
       el("span", { class: "number cost" }, node.cost === null ? "$?" : money(node.cost)),
-      el("span", { class: "number time" }, took(node.started, until === null ? null : until - node.paused)),
+      el("span", { class: "number time" }, lasted(node)),
     ];
   }
 
@@ -187,6 +192,14 @@ export function treeBox(run) {
   }, list.box);
   return {
     box: list.box,
+    /** Says anew how long what goes on has taken; the rows stay, so that no click is lost. */
+    tick() {
+      for (const { key, node, turn } of /** @type {readonly Leaf[]} */ (list.items)) {
+        if (turn || node.ended !== null) continue;
+        const told = list.box.querySelector(`[id="${CSS.escape(`leaf-${key}`)}"] > .time`);
+        if (told) told.textContent = lasted(node);
+      }
+    },
     /** Marks the leaf of a place, and brings it in sight. @param {import("./route.js").Place} place */
     select(place) {
       const node = place.node ?? "0";

@@ -38,7 +38,7 @@ export function turnBox(run, node, number) {
   return box;
 }
 
-/** @param {string} title @param {(import("./el.js").Kid | import("./el.js").Kid[])[]} kids */
+/** @param {string} title @param {import("./el.js").Kid[]} kids */
 function part(title, ...kids) {
   return el("div", { class: "part" }, el("h3", null, title), kids);
 }
@@ -240,7 +240,7 @@ function childBox(run, id) {
     if (!node) return;
     keyed(body, [
       { key: "way", make: () => el("p", null, el("a", { href: toNode(run.id, id) }, `node ${id}`)) },
-      { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node) },
+      { key: "brief", sign: [node.status, node.cost], make: () => nodeBrief(run, node, "h4") },
       ...node.turns.map((/** @type {Told} */ turn) => ({
         key: `turn-${turn.number}`,
         make: () => el(
