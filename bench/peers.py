@@ -16,9 +16,10 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -31,7 +32,7 @@ from floors import timed
 from measure import Unit, runs_apart, show
 
 HERE = Path(__file__).parent
-LIMIT = 100  # seconds for all rounds of a scenario
+MUCH_LONGER = 6  # times the seconds of a scenario, after which it is given up
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,9 @@ class Engine:
     environment: Environment
     figures: dict[str, Figures] = field(default_factory=dict)
 
+    def of(self, scenario: Scenario) -> Figures:
+        return self.figures.get(scenario.name, Figures(wrong="not measured"))
+
 
 @contextmanager
 def server() -> Iterator[str]:
@@ -91,12 +95,25 @@ def server() -> Iterator[str]:
         process.wait()
 
 
-def drive(environment: Environment, scenario: str, url: str, rounds: int) -> Figures:
+@dataclass(frozen=True)
+class Effort:
+    """``rounds`` of a scenario at most, and no new one after so many ``seconds``."""
+
+    rounds: int
+    seconds: float
+
+    @property
+    def limit(self) -> float:
+        return self.seconds * MUCH_LONGER
+
+
+def drive(environment: Environment, scenario: str, url: str, effort: Effort) -> Figures:
     """The driver's figures; what kept it from giving any is in ``wrong``."""
-    return ran([str(environment.python), str(environment.driver), scenario, url, str(rounds)])
+    command = [environment.python, environment.driver, scenario, url, effort.rounds, effort.seconds]
+    return ran(list(map(str, command)), effort.limit)
 
 
-def ran(command: Sequence[str]) -> Figures:
+def ran(command: Sequence[str], limit: float) -> Figures:
     """What a command has printed on its last line, if anything. What it has left running is ended."""
     with (
         TemporaryFile("w+") as out,
@@ -104,9 +121,9 @@ def ran(command: Sequence[str]) -> Figures:
     ):  # no pipes: what is left running would hold them
         process = subprocess.Popen(command, stdout=out, stderr=told, env=quiet(), start_new_session=True)
         try:
-            status = process.wait(LIMIT)
+            status = process.wait(limit)
         except subprocess.TimeoutExpired:
-            return Figures(wrong=f"not done after {LIMIT} s")
+            return Figures(wrong=f"not done after {limit:g} s")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -124,22 +141,27 @@ def quiet() -> Mapping[str, str]:
     return {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONDONTWRITEBYTECODE": ""}
 
 
-def measure(environment: Environment, scenario: Scenario, url: str, rounds: int) -> Figures:
+def measure(environment: Environment, scenario: Scenario, url: str, effort: Effort) -> Figures:
     if scenario.name not in ("import", "cold"):
-        figures = drive(environment, scenario.name, url, rounds + scenario.warm)
+        figures = drive(
+            environment, scenario.name, url, replace(effort, rounds=effort.rounds + scenario.warm)
+        )
         skip = int(scenario.warm and len(figures.values) > 1)
         return Figures(figures.values[skip:], figures.floors[skip:], figures.wrong)
     python = str(environment.python)
     bare = [python, "-c", "pass"]
     command = [python, "-c", f"import {environment.package}"]
     if scenario.name == "cold":
-        command = [python, str(environment.driver), "two_turns", url, "1"]
+        command = [python, str(environment.driver), "two_turns", url, "1", "0"]
     figures, wrong = Figures(), ""
-    for number in range(rounds + 1):
+    until = time.monotonic() + effort.seconds
+    for number in range(effort.rounds + 1):
+        if figures.values and time.monotonic() > until:
+            break
 
         def once(command: Sequence[str] = command) -> None:
             nonlocal wrong
-            wrong = wrong or ran(command).wrong
+            wrong = wrong or ran(command, effort.limit).wrong
 
         taken = timed(once)
         if number:  # the first has compiled what was not
@@ -168,7 +190,7 @@ def table(engines: Sequence[Engine]) -> str:
         }[what]
         lines.append(f"| {what} | {' | '.join(told)} | |")
     for scenario in SCENARIOS:
-        had = [engine.figures[scenario.name] for engine in engines]
+        had = [engine.of(scenario) for engine in engines]
         floors = [floor for figures in had for floor in figures.floors]
         floor = f"{scenario.floor}: {show(statistics.median(floors), scenario.unit)}" if floors else ""
         cells = [cell(figures, scenario.unit) for figures in had]
@@ -184,11 +206,11 @@ def losses(engines: Sequence[Engine]) -> Iterator[str]:
     """Where another engine did better than the first, in words."""
     ours, *others = engines
     for scenario in SCENARIOS:
-        own = ours.figures[scenario.name]
+        own = ours.of(scenario)
         sound = [
             (statistics.median(figures.values), engine.environment.name)
             for engine in others
-            if (figures := engine.figures[scenario.name]).values and not figures.wrong
+            if (figures := engine.of(scenario)).values and not figures.wrong
         ]
         if own.wrong or not own.values:
             yield f"{scenario.what}: {own.wrong or 'nothing measured'}"
@@ -206,6 +228,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
     parser.add_argument("--only", default="", help="names of engines, with commas between them")
     parser.add_argument("--rounds", type=int, default=100, help="at most so many rounds of each scenario")
+    parser.add_argument("--seconds", type=float, default=15.0, help="of a scenario, till no new round begins")
     arguments = parser.parse_args()
     only = [name for name in arguments.only.split(",") if name]
     engines, skipped = list[Engine](), list[str]()
@@ -213,15 +236,18 @@ def main() -> int:
         for had in environments.all_of(only):
             if isinstance(had, str):
                 skipped.append(had)
-            elif wrong := drive(had, "two_turns", url, 1).wrong:
+            elif wrong := drive(had, "two_turns", url, Effort(1, arguments.seconds)).wrong:
                 skipped.append(f"{had.name} {had.version} does not run here: {wrong}".replace("\n", " "))
             else:
                 engines.append(Engine(had))
-        for scenario in SCENARIOS:
-            for engine in engines:
-                print(f"{scenario.name}: {engine.environment.name}", file=sys.stderr, flush=True)
-                rounds = min(scenario.rounds, arguments.rounds)
-                engine.figures[scenario.name] = measure(engine.environment, scenario, url, rounds)
+        try:
+            for scenario in SCENARIOS:
+                effort = Effort(min(scenario.rounds, arguments.rounds), arguments.seconds)
+                for engine in engines:
+                    print(f"{scenario.name}: {engine.environment.name}", file=sys.stderr, flush=True)
+                    engine.figures[scenario.name] = measure(engine.environment, scenario, url, effort)
+        except KeyboardInterrupt:
+            print("stopped: the table has what was measured until now", file=sys.stderr)
     print(table(engines))
     print(f"\nMedian (least to most). Python {sys.version.split()[0]}, {os.cpu_count()} cores.")
     lost = list(losses(engines))

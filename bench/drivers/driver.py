@@ -3,7 +3,9 @@
 A driver is a file beside this one that uses one engine's public API. It runs in that engine's own
 environment, so that nothing but the standard library is here:
 
-    python with_NAME.py SCENARIO URL ROUNDS    # prints its figures as one JSON object, on the last line
+    python with_NAME.py SCENARIO URL ROUNDS SECONDS    # prints its figures as JSON, on the last line
+
+ROUNDS at most, and no new one after SECONDS.
 
 URL is a scripted server (``bench/script_server.py``) that is told here what to reply. Texts by which it tells
 requests apart are written backwards in code, so that no transcript holds them by accident.
@@ -112,6 +114,7 @@ class Bench:
     driver: Driver
     script: Script
     rounds: int
+    until: float  # by the monotonic clock: no round begins later
 
     def measure(
         self,
@@ -130,6 +133,8 @@ class Bench:
         wrong = ""
         figures = Figures()
         for _ in range(self.rounds):
+            if figures.values and time.monotonic() > self.until:
+                break
             self.script.tell(replies, child, delay)
             began = time.monotonic()
             given = self.driver.run(self.script.url, context)
@@ -162,7 +167,9 @@ class Bench:
             value=lambda *times: float(times[2].characters),
         )
         return Figures(
-            figures.values, [float(sum(2_000 * turn for turn in range(20)))] * self.rounds, figures.wrong
+            figures.values,
+            [float(sum(2_000 * turn for turn in range(20)))] * len(figures.values),
+            figures.wrong,
         )
 
     def _batch(self, count: int, delay: float) -> Figures:
@@ -225,9 +232,9 @@ SCENARIOS: dict[str, Callable[[Bench], Figures]] = {
 
 
 def main(driver: Driver) -> None:
-    name, url, rounds = sys.argv[1:]
+    name, url, rounds, seconds = sys.argv[1:]
     os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "bench"
-    bench = Bench(driver, Script(url), int(rounds))
+    bench = Bench(driver, Script(url), int(rounds), time.monotonic() + float(seconds))
     try:
         figures = SCENARIOS[name](bench)
     except Exception as error:  # whatever an engine raises is what is to be told of it
