@@ -1,8 +1,8 @@
 """The same scenarios for unspool and for other RLM engines, each in an environment of its own.
 
 ``scripts/bench peers [--json FILE] [--only NAMES] [--rounds N] [--seconds N]`` installs each from PyPI by
-name, once, into the user's folder for caches, asks it the same of the same scripted server, and prints a table.
-One that does not install or run is left out with its reason. Engines take turns in every scenario, and each
+name, once, into the user's folder for caches, asks it the same of the same scripted server, and prints a
+table. One that does not install or run is left out with its reason. Engines take turns in every scenario, and each
 measures the same floor in the same minute, because machines are shared and noisy. Exit code 1: another engine
 did better somewhere.
 """
