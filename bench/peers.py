@@ -2,9 +2,9 @@
 
 ``scripts/bench peers [--json FILE] [--only NAMES] [--rounds N] [--seconds N]`` installs each from PyPI by
 name, once, into the user's folder for caches, asks it the same of the same scripted server, and prints a
-table. One that does not install or run is left out with its reason. Engines take turns in every scenario, and each
-measures the same floor in the same minute, because machines are shared and noisy. Exit code 1: another engine
-did better somewhere.
+table. One that does not install or run is left out with its reason. Engines take turns in every scenario, and
+each measures the same floor in the same minute, because machines are shared and noisy. Exit code 1: another
+engine did better somewhere.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import sys
@@ -71,8 +70,10 @@ def _search() -> tuple[Callable[[str, None], int], _Search] | None:
     if sys.implementation.name != "cpython":
         return None
     try:
+        import ctypes
+
         address, memmem = ctypes.pythonapi["PyUnicode_AsUTF8AndSize"], ctypes.CDLL(None)["memmem"]
-    except (AttributeError, OSError, TypeError):
+    except (ImportError, AttributeError, OSError, TypeError):
         return None
     address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_void_p]
     memmem.restype = ctypes.c_void_p
