@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import http.client
-import json
 import os
 import statistics
 import subprocess
@@ -20,14 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent))  # run as a file
 
 import size
 import tracing
 import trees
-from measure import Row, report, row, runs_apart, timed
+from floors import bare_calls, fan_out, fill_memfd, timed
+from measure import Row, report, row, runs_apart
 
 if TYPE_CHECKING:
     from unspool.models.protocol import Message
@@ -56,20 +54,6 @@ def server(delay: float = 0.0, faults: float = 0.0) -> Iterator[str]:
 def engine_model(url: str) -> object:
     os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "bench"
     return "openai:bench-model"
-
-
-def bare_calls(url: str, count: int) -> None:
-    """The floor of a run: the same number of calls over one connection, and nothing else."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(str(parts.hostname), parts.port)
-    for number in range(count):
-        messages = [{"role": "user", "content": "x" * 2_000}] * (2 + 2 * number)
-        body = json.dumps({"model": "bench-model", "messages": messages})
-        connection.request(
-            "POST", f"{parts.path}/chat/completions", body, {"Content-Type": "application/json"}
-        )
-        json.loads(connection.getresponse().read())
-    connection.close()
 
 
 def two_turns(rounds: int) -> list[Row]:
@@ -167,32 +151,7 @@ def sandbox_rows(rounds: int) -> list[Row]:
     return [row(what, taken[name], fork, floors, goal, limit) for name, what, goal, limit in SANDBOX]
 
 
-async def _bare_client(url: str, count: int, width: int) -> None:
-    """The floor of a fan-out: the same calls by a minimal keep-alive client."""
-    parts = urlsplit(url)
-    body = json.dumps({"model": "bench-model", "messages": [{"role": "user", "content": "prompt"}]}).encode()
-    lines = [
-        f"POST {parts.path}/chat/completions HTTP/1.1",
-        f"Host: {parts.netloc}",
-        f"Content-Length: {len(body)}",
-    ]
-    request = "\r\n".join([*lines, "\r\n"]).encode() + body
-    left = iter(range(count))
-
-    async def line() -> None:
-        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        for _ in left:
-            writer.write(request)
-            answer = await reader.readuntil(b"\r\n\r\n")
-            size = next(h for h in answer.lower().split(b"\r\n") if h.startswith(b"content-length:"))
-            json.loads(await reader.readexactly(int(size.split(b":")[1])))
-        writer.close()
-        await writer.wait_closed()
-
-    await asyncio.gather(*[line() for _ in range(width)])
-
-
-def fan_out(rounds: int) -> list[Row]:
+def sub_calls(rounds: int) -> list[Row]:
     from unspool import RLM
     from unspool.testing import ScriptedModel
 
@@ -206,7 +165,7 @@ def fan_out(rounds: int) -> list[Row]:
             values.append(timed(lambda engine=engine: engine.run("q", "c")))
             cpu.append(time.process_time() - used)
             engine.close()
-            floors.append(timed(lambda: asyncio.run(_bare_client(url, 1000, 64))))
+            floors.append(timed(lambda: fan_out(url, 1000, 64)))
     ideal = (1000 / 64 * 0.05,) * rounds
     limit = 1.15 * statistics.median(floors)
     return [
@@ -259,7 +218,7 @@ def large_context(rounds: int) -> list[Row]:
         started = time.perf_counter()
         RLM(ScriptedModel(first)).run("q", text)
         values.append(seen[0] - started)
-        floors.append(timed(lambda: _fill_memfd(text)))
+        floors.append(timed(lambda: fill_memfd(text)))
     what = "100 MB text: run() to first root request"
     return [row(what, values, "encode into a memfd", floors, "≤ 300 ms", 0.3)]
 
@@ -304,14 +263,6 @@ def time_limit(rounds: int) -> list[Row]:
     return rows
 
 
-def _fill_memfd(text: str) -> None:
-    fd = os.memfd_create("floor")
-    view = memoryview(text.encode())
-    while view:
-        view = view[os.write(fd, view) :]
-    os.close(fd)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the figures to this file, too")
@@ -322,7 +273,7 @@ def main() -> int:
         *imports(few),
         *two_turns(many),
         *sandbox_rows(many),
-        *fan_out(few),
+        *sub_calls(few),
         *large_context(few),
         *tracing.rows(few),
         *trees.rows(few),

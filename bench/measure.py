@@ -6,12 +6,11 @@ import json
 import os
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Literal
 
 Unit = Literal["s", "characters", "MB", "calls"]
@@ -57,12 +56,6 @@ def row(
 ) -> Row:
     """A row that is met where the median is within ``limit``."""
     return Row(what, tuple(values), floor, tuple(floors), goal, statistics.median(values) <= limit, unit)
-
-
-def timed(function: Callable[[], object]) -> float:
-    started = perf_counter()
-    function()
-    return perf_counter() - started
 
 
 def show(value: float, unit: Unit) -> str:

@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from measure import Row, row, timed
+from floors import timed
+from measure import Row, row
 
 from unspool import RLM
 from unspool.models.protocol import Message, ModelRequest

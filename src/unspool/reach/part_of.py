@@ -7,9 +7,14 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import sys
+from collections.abc import Callable
 
 LEAST = 64 << 10  # characters that are worth it
+
+_Search = Callable[[int, int, bytes, int], "int | None"]
 
 
 def find_part(text: object, whole: object, last: tuple[int, int] = (0, 0)) -> tuple[int, int] | None:
@@ -36,9 +41,41 @@ def find_part(text: object, whole: object, last: tuple[int, int] = (0, 0)) -> tu
     for start, end in ((sum(last), sum(last) + reach), (0, min(sum(last) + size, reach))):
         at = start - 1
         for _ in range(100):
-            at = whole.find(probes[0][1], at + 1, end)
+            at = find_text(whole, probes[0][1], at + 1, end)
             if at < 0:
                 break
             if lies(at):
                 return at, size
     return None
+
+
+def find_text(whole: str, wanted: str, start: int, end: int) -> int:
+    """``whole.find(wanted, start, end)``; in ASCII by the C library, which takes a third of the time.
+
+    >>> find_text("one two one", "one", 1, 99), find_text("one two one", "one", 1, 10)
+    (8, -1)
+    """
+    end = min(end, len(whole))
+    if start >= end or not whole.isascii() or not wanted.isascii() or (search := _search()) is None:
+        return whole.find(wanted, start, end)
+    address, memmem = search
+    base = address(whole, None)  # of its own characters: nothing is copied
+    found = memmem(base + start, end - start, wanted.encode(), len(wanted))
+    return -1 if found is None else found - base
+
+
+@functools.cache
+def _search() -> tuple[Callable[[str, None], int], _Search] | None:
+    """Where a text's UTF-8 lies, and the search; ``None`` where there is no such thing."""
+    if sys.implementation.name != "cpython":
+        return None
+    try:
+        import ctypes
+
+        address, memmem = ctypes.pythonapi["PyUnicode_AsUTF8AndSize"], ctypes.CDLL(None)["memmem"]
+    except (ImportError, AttributeError, OSError, TypeError):
+        return None
+    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_void_p]
+    memmem.restype = ctypes.c_void_p
+    memmem.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    return address, memmem
