@@ -8,8 +8,8 @@ from importlib.util import find_spec
 
 import pytest
 
-# What needs an extra to be imported is not tried where that is not installed: modules whose classes are made of
-# those of pydantic-ai, and one that inspect-ai alone loads, by its entry point.
+# What needs an extra to be imported is not tried where that is not installed: modules whose classes are made
+# of those of pydantic-ai, and one that inspect-ai alone loads, by its entry point.
 collect_ignore = [
     *([] if find_spec("pydantic_ai") else [f"src/unspool/pydantic_ai/{n}.py" for n in ("model", "streamed")]),
     *([] if find_spec("inspect_ai") else ["src/unspool/evals/inspect_tasks.py"]),
