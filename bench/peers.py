@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -32,24 +32,23 @@ from floors import timed
 from measure import Unit, runs_apart, show
 
 HERE = Path(__file__).parent
-MUCH_LONGER = 6  # times the seconds of a scenario, after which it is given up
+MUCH_LONGER = 8  # times the seconds of a scenario, after which it is given up
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """``rounds``: how often at most. ``warm``: one run more comes first and does not count."""
+    """``rounds``: how often at most, after a first one that does not count."""
 
     name: str
     what: str
     floor: str
     rounds: int
     unit: Unit = "s"
-    warm: bool = True
 
 
 SCENARIOS = (
-    Scenario("import", "import of the package", "`python -c pass`", 7, warm=False),
-    Scenario("cold", "two turns, from the start of Python to its end", "`python -c pass`", 5, warm=False),
+    Scenario("import", "import of the package", "`python -c pass`", 7),
+    Scenario("cold", "two turns, from the start of Python to its end", "`python -c pass`", 5),
     Scenario("two_turns", "two turns, a fresh engine", "two bare HTTP calls", 20),
     Scenario(
         "twenty_turns",
@@ -143,20 +142,16 @@ def quiet() -> Mapping[str, str]:
 
 def measure(environment: Environment, scenario: Scenario, url: str, effort: Effort) -> Figures:
     if scenario.name not in ("import", "cold"):
-        figures = drive(
-            environment, scenario.name, url, replace(effort, rounds=effort.rounds + scenario.warm)
-        )
-        skip = int(scenario.warm and len(figures.values) > 1)
-        return Figures(figures.values[skip:], figures.floors[skip:], figures.wrong)
+        return drive(environment, scenario.name, url, effort)
     python = str(environment.python)
     bare = [python, "-c", "pass"]
     command = [python, "-c", f"import {environment.package}"]
     if scenario.name == "cold":
-        command = [python, str(environment.driver), "two_turns", url, "1", "0"]
+        command = [python, str(environment.driver), "two_turns", url, "0", "0"]
     figures, wrong = Figures(), ""
-    until = time.monotonic() + effort.seconds
+    until = 0.0
     for number in range(effort.rounds + 1):
-        if figures.values and time.monotonic() > until:
+        if len(figures.values) and time.monotonic() > until:
             break
 
         def once(command: Sequence[str] = command) -> None:
@@ -164,7 +159,9 @@ def measure(environment: Environment, scenario: Scenario, url: str, effort: Effo
             wrong = wrong or ran(command, effort.limit).wrong
 
         taken = timed(once)
-        if number:  # the first has compiled what was not
+        if not number:  # it has compiled what was not
+            until = time.monotonic() + effort.seconds
+        else:
             figures.values.append(taken)
             figures.floors.append(timed(lambda: subprocess.run(bare, check=True, env=quiet())))
     return Figures(figures.values, figures.floors, wrong)
@@ -236,7 +233,7 @@ def main() -> int:
         for had in environments.all_of(only):
             if isinstance(had, str):
                 skipped.append(had)
-            elif wrong := drive(had, "two_turns", url, Effort(1, arguments.seconds)).wrong:
+            elif wrong := drive(had, "two_turns", url, Effort(0, arguments.seconds)).wrong:
                 skipped.append(f"{had.name} {had.version} does not run here: {wrong}".replace("\n", " "))
             else:
                 engines.append(Engine(had))

@@ -5,7 +5,8 @@ environment, so that nothing but the standard library is here:
 
     python with_NAME.py SCENARIO URL ROUNDS SECONDS    # prints its figures as JSON, on the last line
 
-ROUNDS at most, and no new one after SECONDS.
+The first round warms the engine up and does not count. Then there are ROUNDS at most, one at least, and no
+new one after SECONDS. With 0 rounds it is the first that counts.
 
 URL is a scripted server (``bench/script_server.py``) that is told here what to reply. Texts by which it tells
 requests apart are written backwards in code, so that no transcript holds them by accident.
@@ -114,7 +115,7 @@ class Bench:
     driver: Driver
     script: Script
     rounds: int
-    until: float  # by the monotonic clock: no round begins later
+    seconds: float
 
     def measure(
         self,
@@ -132,8 +133,11 @@ class Bench:
         """Rounds of a run that is told ``replies`` and should answer with ``answer``."""
         wrong = ""
         figures = Figures()
-        for _ in range(self.rounds):
-            if figures.values and time.monotonic() > self.until:
+        until = 0.0
+        for number in range(self.rounds + 1):
+            if number == 1:
+                figures, until = Figures(), time.monotonic() + self.seconds
+            elif number > 1 and time.monotonic() > until:
                 break
             self.script.tell(replies, child, delay)
             began = time.monotonic()
@@ -234,7 +238,7 @@ SCENARIOS: dict[str, Callable[[Bench], Figures]] = {
 def main(driver: Driver) -> None:
     name, url, rounds, seconds = sys.argv[1:]
     os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = url, "bench"
-    bench = Bench(driver, Script(url), int(rounds), time.monotonic() + float(seconds))
+    bench = Bench(driver, Script(url), int(rounds), float(seconds))
     try:
         figures = SCENARIOS[name](bench)
     except Exception as error:  # whatever an engine raises is what is to be told of it
