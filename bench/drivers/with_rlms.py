@@ -20,7 +20,7 @@ class Rlms:
         return f"llm_query_batched({prompts})"
 
     def children(self, queries: str) -> str:
-        return f"r = rlm_query_batched({queries})"
+        return f"r = rlm_query_batched({queries}, model='bench-child')"
 
     def run(self, url: str, context: str) -> object:
         from rlm import RLM
