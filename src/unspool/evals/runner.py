@@ -83,11 +83,12 @@ class Plan:
     def missing(
         self, solver: Solver, kept: Kept, suite: Suite, size: int, seed: int
     ) -> list[tuple[str, str]]:
-        """Task and strategy of what is not kept yet."""
+        """Task and strategy of what is not kept yet; the tasks of a context one after another by the same
+        strategy, since a model that has read it keeps what it read."""
         return [
             (task, strategy)
-            for task in self.tasks_of(suite)
             for strategy in self.strategies
+            for task in self.tasks_of(suite)
             if (suite.name, task, size, seed, solver.asked(strategy)) not in kept.done
         ]
 
