@@ -13,6 +13,7 @@ from .test_exported import exported
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
+TRIES = 20
 WATCHED = """() => {
   window.changes = 0;
   new MutationObserver(() => { window.changes += 1; }).observe(
@@ -25,12 +26,14 @@ def found(page: Any) -> list[str]:
 
     Of text over a canvas or below a strip that stays, axe cannot tell the contrast: audit.js computes it."""
     page.evaluate(WATCHED)
-    while True:
+    for _ in range(TRIES):
         page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         before = page.evaluate("window.changes")
         told = axe.Axe().run(page, options={"resultTypes": ["violations", "incomplete"]}).response
         if page.evaluate("window.changes") == before:
             break  # else axe saw half of one page and half of another
+    else:
+        pytest.fail("the page does not come to rest")
     wrong = [*told["violations"], *(each for each in told["incomplete"] if each["id"] != "color-contrast")]
     return [
         f"{each['id']} ({each['impact']}): {node['target']} {node.get('failureSummary', '')}"
