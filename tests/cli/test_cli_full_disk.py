@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,10 @@ PRINT = {
 OTHERS = {
     "view", "serve", "watch", "runs rm", "runs gc", "runs resume", "models pull", "models rm", "eval limits",
 }  # fmt: skip
+if find_spec("inspect_ai"):
+    PRINT["eval inspect"] = ("eval", "inspect", "kept")
+else:
+    OTHERS.add("eval inspect")  # it says which extra it needs
 
 
 def commands(command: typer.core.TyperGroup, before: str = "") -> Iterator[str]:

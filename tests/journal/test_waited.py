@@ -61,7 +61,7 @@ def test_the_time_that_a_run_lay_still_is_none_of_it() -> None:
     ended = ev.NodeEnded(time=9_002.0, node="0", status="answered", reason="", ledger=())
     again = [replace(TURN, turn=2, time=9_001.5), replace(REPLY, turn=2, time=9_002.0)]
     shown = rows([*told, *again, ended])
-    assert shown[0].startswith("0  answered  2.5 s  ")
+    assert shown[0] == "0  answered  2.5 s"
     assert shown[1].startswith("├─ turn 1  2.0 s  ")
     assert shown[2].startswith("└─ turn 2  500 ms  ")
 

@@ -346,7 +346,7 @@ def test_a_file_that_is_too_large_to_be_sent(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------ before a model is asked
 
 
-@pytest.mark.parametrize("command", ["false", "no-such-program", "cat", f"{PYTHON} -c 'import time'"])
+@pytest.mark.parametrize("command", ["false", "cat", f"{PYTHON} -c 'import time'"])
 def test_no_model_is_asked_where_the_command_is_wrong(command: str) -> None:
     model = ScriptedModel([])
     run = RLM(model, sandbox=f"command:{command}", runs=False).run("q", "text")
@@ -354,6 +354,11 @@ def test_no_model_is_asked_where_the_command_is_wrong(command: str) -> None:
     assert command.split()[0].strip("'") in run.reason
     assert "b64decode" not in run.reason
     assert model.requests == []
+
+
+def test_a_command_whose_program_is_not_there_is_refused_before_a_run_begins() -> None:
+    with pytest.raises(ConfigError, match="there is no program 'no-such-program' here"):
+        RLM(ScriptedModel([]), sandbox="command:no-such-program -")
 
 
 async def test_once_it_has_led_to_python_the_model_is_not_kept_waiting() -> None:
