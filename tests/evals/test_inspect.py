@@ -137,10 +137,10 @@ async def test_a_measurement_is_read_by_inspect(tmp_path: Path) -> None:
     assert sorted(path.name for path in paths) == sorted(
         f"{suite}_{size}_rlm_oracle-0.8.eval" for suite in ("needle", "pairs") for size in ("2k", "4k")
     )
-    assert len(list_eval_logs(str(tmp_path / "inspect"))) == 4
+    assert len(await asyncio.to_thread(list_eval_logs, str(tmp_path / "inspect"))) == 4
     kept = {(r.suite, r.size, f"{r.task}-{r.size}-{r.seed}"): r for r in read_samples(tmp_path)}
     for path in paths:
-        log = read_eval_log(str(path))
+        log = await asyncio.to_thread(read_eval_log, str(path))
         assert (log.status, log.eval.model) == ("success", "oracle:0.8")
         assert log.samples is not None
         mine = [
@@ -173,7 +173,7 @@ async def test_what_failed_and_what_is_unknown_stay_so_in_the_log(tmp_path: Path
     )
     await measured(tmp_path, Models(silent, silent, Means(tmp_path, Budget())), "tracking", seeds=1)
     for path in write(tmp_path):
-        log = read_eval_log(str(path))
+        log = await asyncio.to_thread(read_eval_log, str(path))
         assert log.samples is not None
         for sample in log.samples:
             assert (sample.model_usage, sample.role_usage) == ({}, {})
@@ -188,14 +188,25 @@ async def test_what_failed_and_what_is_unknown_stay_so_in_the_log(tmp_path: Path
 
 async def test_written_again_it_is_the_same(tmp_path: Path) -> None:
     await measured(tmp_path, Oracles(Oracle(), Means(tmp_path)), "tracking", seeds=1)
-    first = [read_eval_log(str(path)).model_dump_json() for path in write(tmp_path)]
-    again = [read_eval_log(str(path)).model_dump_json() for path in write(tmp_path)]
+    first = [
+        (await asyncio.to_thread(read_eval_log, str(path))).model_dump_json() for path in write(tmp_path)
+    ]
+    again = [
+        (await asyncio.to_thread(read_eval_log, str(path))).model_dump_json() for path in write(tmp_path)
+    ]
     volatile = re.compile(r'"(id|uuid|message_id)":"[^"]*"')
     assert [volatile.sub("", each) for each in first] == [volatile.sub("", each) for each in again]
     assert len(list((tmp_path / "inspect").iterdir())) == 2
     (tmp_path / SAMPLES).write_bytes(b"")
     with pytest.raises(ConfigError, match="holds no sample yet"):
         write(tmp_path)
+
+
+async def test_writing_logs_under_a_running_loop_leaves_asyncio_as_it_is(tmp_path: Path) -> None:
+    """inspect-ai patches it there, and loops are left open from then on."""
+    await measured(tmp_path, Oracles(Oracle(), Means(tmp_path)), "tracking", seeds=1)
+    assert len(write(tmp_path)) == 2
+    assert asyncio.run.__module__ == "asyncio.runners"
 
 
 def test_the_command_writes_them_and_says_where(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 from unspool.mcp.asked import TOOLS, schema_of
 from unspool.mcp.bounds import ERROR
 
-from ..server.test_fuzz import spoiled, values
 from .helpers import desks
+from .made import spoiled, values
 
 TEXT = "first line\nsecond, with an é and \x1b[31mcolour\x1b[0m\n" * 40
 

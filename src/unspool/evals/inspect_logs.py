@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,7 +56,9 @@ def write(folder: Path) -> list[Path]:
         path = folder / FOLDER / name
         try:
             path.parent.mkdir(exist_ok=True)
-            write_eval_log(_log(name, group, settings, commands), path, format="eval")
+            log = _log(name, group, settings, commands)
+            with ThreadPoolExecutor(1) as apart:  # under a running loop it would patch asyncio for good
+                apart.submit(write_eval_log, log, path, format="eval").result()
         except OSError as error:
             raise ConfigError(f"{path} cannot be written ({error.strerror})") from None
         paths.append(path)
