@@ -14,6 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from unspool import RLM, Budget
+from unspool.errors import WrongSetting
 from unspool.testing import MemoryStore, ScriptedModel
 
 pytest.importorskip("pydantic_ai", reason="needs the extra pydantic-ai")
@@ -226,9 +227,9 @@ async def test_nested_types_lists_and_words_are_types_too(make: Make) -> None:
     home = "{'owner': {'name': 'Ada', 'age': 36}, 'address': {'street': 'Main'}}"
     for kind, expression, wanted in (
         (Home, home, Home(owner=Person(name="Ada", age=36), address=Address(street="Main"))),
-        (list[int], "{'response': [1, 2]}", [1, 2]),
-        (Literal["yes", "no"], "{'response': 'yes'}", "yes"),
-        (bool, "{'response': False}", False),
+        (list[int], "[1, 2]", [1, 2]),
+        (Literal["yes", "no"], "'yes'", "yes"),
+        (bool, "False", False),
     ):
         agent: Agent[None, Any] = Agent(make(submits(expression)).model, output_type=kind)
         assert (await agent.run("What?")).output == wanted
@@ -552,4 +553,16 @@ def test_without_the_package_one_line_says_how_to_have_it() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout == "ConfigError RLMModel needs pydantic-ai: pip install 'unspool[pydantic-ai]'\n"
+    command = "pip install 'unspool[pydantic-ai]' (in a checkout: pip install '.[pydantic-ai]')"
+    assert done.stdout == f"ConfigError RLMModel needs pydantic-ai: {command}\n"
+
+
+def test_what_is_no_rlm_is_refused_at_once() -> None:
+    for engine in ("openai:gpt-5", ScriptedModel([])):
+        with pytest.raises(WrongSetting, match=r"engine=.*: give an RLM: RLMModel\(RLM\(…\)\)"):
+            RLMModel(engine)  # type: ignore[arg-type]
+
+
+async def test_a_short_prompt_has_no_input_to_look_at_first(make: Make) -> None:
+    made = make(["```python\nsubmit('hello')\n```"])
+    assert (await Agent(made.model).run("Say hello.")).output == "hello"

@@ -62,7 +62,7 @@ class Ground:
         """Whether the description shows all of it."""
         spans = Spans()
         spans.add(self.shown)
-        return bool(self.shown) and not self.no_text and self.size == spans.size()
+        return not self.no_text and self.size == spans.size()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -212,3 +212,34 @@ def test_wrong_sizes_are_told(text: str) -> None:
 def test_data_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"trec_questions.label cannot be read .* --data DIR"):
         SUITES["oolong"].make(SIZE, seed=1, data=Data(tmp_path))
+
+
+def test_where_it_is_installed_the_data_of_a_checkout_that_one_is_in_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The README's own command, after the README's own installation."""
+    code = (
+        "import shutil, sys, pathlib, unspool\n"
+        "here = pathlib.Path(sys.argv[1])\n"
+        "shutil.copytree(pathlib.Path(unspool.__file__).parent, here / 'lib/python3/site-packages/unspool')\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=60)
+    folder = tmp_path / "work" / "examples" / "data"
+    folder.mkdir(parents=True)
+    told = (
+        "from unspool.evals.data import Data\nfrom unspool.errors import ConfigError\n"
+        "try: print(Data().messages())\nexcept ConfigError as error: print(error)\n"
+    )
+
+    def said(where: Path) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path / "lib/python3/site-packages")}
+        done = subprocess.run(
+            [sys.executable, "-c", told], cwd=where, env=environment, capture_output=True, text=True, timeout=60
+        )  # fmt: skip
+        return done.stdout + done.stderr
+
+    (folder / "sms_spam.tsv").write_text("label\ttext\nham\tSee you at ten\nspam\tWin a prize\n")
+    assert said(tmp_path / "work") == "(('See you at ten', 'ham'), ('Win a prize', 'spam'))\n"
+    assert said(tmp_path).startswith(
+        "sms_spam.tsv cannot be read: this suite is made of the files in examples"
+    )

@@ -451,5 +451,6 @@ def test_without_the_package_one_line_says_how_to_have_it() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == (
-        "ConfigError models of pydantic-ai need its package: pip install 'unspool[pydantic-ai]'\n"
+        "ConfigError models of pydantic-ai need its package: pip install 'unspool[pydantic-ai]' "
+        "(in a checkout: pip install '.[pydantic-ai]')\n"
     )

@@ -28,7 +28,8 @@ from .fetched import AA_LCR, ESSAYS, HOTPOT, LCR, LONG_CONTEXT, Fetched, read_me
 
 T = TypeVar("T")
 
-REPOSITORY = Path(__file__).resolve().parents[3] / "examples" / "data"
+FOLDER = Path("examples", "data")  # in a checkout
+REPOSITORY = Path(__file__).resolve().parents[3] / FOLDER
 
 TREC_LABELS = {
     "ABBR": ("abbreviation", "a short form, or what one stands for"),
@@ -59,7 +60,8 @@ class Data:
     """The files of a folder, and of the packages that are fetched, read when they are asked for."""
 
     def __init__(self, folder: Path | None = None, fetched: Fetched | None = None) -> None:
-        self.folder = REPOSITORY if folder is None else folder
+        here = FOLDER if FOLDER.is_dir() and not REPOSITORY.is_dir() else REPOSITORY
+        self.folder = here if folder is None else folder
         self.fetched = Fetched() if fetched is None else fetched
 
     def text(self, name: str) -> str:
@@ -118,9 +120,10 @@ def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
+        where = "" if path.parent == REPOSITORY else f" in {path.parent} ({error.strerror})"
         raise ConfigError(
-            f"{path.name} cannot be read in {path.parent} ({error.strerror}): this suite is made of the "
-            "files in examples/data of the repository; name that folder with --data DIR"
+            f"{path.name} cannot be read{where}: this suite is made of the files in examples/data of "
+            "unspool's repository; ask in a checkout of it, or name that folder with --data DIR"
         ) from None
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
+from ..reach.extras import how_to_add
 from .intervals import mean_of
 from .kept import Setting, read_samples, read_settings
 from .readings import plain_text
@@ -43,7 +44,7 @@ def write(folder: Path) -> list[Path]:
     try:
         from inspect_ai.log import write_eval_log
     except ImportError:
-        raise ConfigError('logs of inspect-ai need inspect-ai: pip install "unspool[eval]"') from None
+        raise ConfigError(f"logs of inspect-ai need inspect-ai: {how_to_add('eval')}") from None
     records, (settings, commands) = read_samples(folder), read_settings(folder)
     groups: dict[str, list[Record]] = {}
     for record in records:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from ..errors import ConfigError, ModelError, UnknownModel
+from ..reach.extras import how_to_add
+from ..safe_text import one_line
 from . import prices
 from .foreign import PREFIX
 from .limits import output_limit
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as Theirs
     from pydantic_ai.profiles import ModelProfile
 
-INSTALL = "models of pydantic-ai need its package: pip install 'unspool[pydantic-ai]'"
+INSTALL = f"models of pydantic-ai need its package: {how_to_add('pydantic-ai')}"
 
 
 def named(name: str) -> PydanticAIModel:
@@ -53,8 +55,8 @@ def named(name: str) -> PydanticAIModel:
     except (UserError, ValueError) as error:
         kind = UnknownModel if "nknown" in str(error) else ConfigError
         raise kind(f"{PREFIX}:{name}: {error}") from None
-    except ImportError as error:  # the SDK of its provider; their message has the command
-        raise ConfigError(f"{PREFIX}:{name}: {error}") from None
+    except Exception as error:  # the SDK of its provider, which may want a key, or is not there
+        raise ConfigError(f"{PREFIX}:{name}: {one_line(str(error))}") from None
 
 
 class PydanticAIModel:

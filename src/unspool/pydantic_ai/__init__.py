@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..reach.extras import how_to_add
+
 if TYPE_CHECKING:
     from .model import RLMModel
 
 __all__ = ["RLMModel"]
 
-INSTALL = "RLMModel needs pydantic-ai: pip install 'unspool[pydantic-ai]'"
+INSTALL = f"RLMModel needs pydantic-ai: {how_to_add('pydantic-ai')}"
 
 
 def __getattr__(name: str) -> object:

@@ -19,6 +19,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, 
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettingName, ModelSettings
 
+from ..errors import WrongSetting
 from ..server.problems import Problem
 from ..server.running import Followed, followed, problem_of
 from .asked import question
@@ -61,6 +62,10 @@ class RLMModel(Model[None]):
     _renders_retry_feedback: ClassVar[bool] = True
 
     def __init__(self, engine: RLM, *, name: str = "rlm", settings: ModelSettings | None = None) -> None:
+        from ..rlm import RLM
+
+        if not isinstance(engine, RLM):
+            raise WrongSetting("engine", engine, "give an RLM: RLMModel(RLM(…))")
         super().__init__(settings=settings, profile=PROFILE)
         self._engine = engine
         self._name = name

@@ -24,22 +24,28 @@ if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
     from pydantic_ai.tools import ToolDefinition
 
+WRAPPED = "response"  # what pydantic-ai calls the field
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """``schema``: what the answer has to fit, where no tool may be called; ``calls``: where some may.
 
-    ``as_text``: an answer of its own is text, and no JSON value.
+    ``as_text``: an answer of its own is text, and no JSON value. ``wrapped``: pydantic-ai wants the
+    answer, which is no object, as this field of one.
     """
 
     schema: Mapping[str, object] | None = None
     calls: Calls | None = None
     as_text: bool = True
+    wrapped: str | None = None
 
     def parts(self, ended: RunEnded, question: Question) -> list[TextPart | ToolCallPart]:
         """The parts of the reply."""
         from pydantic_ai.messages import TextPart, ToolCallPart
 
+        if self.calls is None and self.wrapped is not None:
+            return [TextPart(_json({self.wrapped: ended.answer}))]
         if self.calls is None:
             return [TextPart(text_of(ended, question))]
         if (made := self.calls.made(ended.answer)) is not None:
@@ -58,7 +64,20 @@ def wanted(parameters: ModelRequestParameters, settings: ModelSettings | None) -
         return Wanted(calls=calls_of(known, answer, "the agent's tools"), as_text=own is None)
     if not final:
         raise Problem(400, "tool_choice: there is no such tool, and no text may be the answer")
-    return Wanted() if own is None else Wanted(checked(own, "output_type"), as_text=False)
+    if own is None:
+        return Wanted()
+    inner, wrapped = _unwrapped(own)
+    return Wanted(checked(inner, "output_type"), as_text=False, wrapped=wrapped)
+
+
+def _unwrapped(schema: Mapping[str, object]) -> tuple[Mapping[str, object], str | None]:
+    """The type of the answer itself, where pydantic-ai has put one that is no object into a field of one, and
+    the name of the field: a model would submit the answer as it is."""
+    fields = schema.get("properties")
+    if not isinstance(fields, dict) or list(fields) != [WRAPPED]:
+        return schema, None
+    shared = {key: schema[key] for key in ("$defs",) if key in schema}
+    return {**fields[WRAPPED], **shared}, WRAPPED
 
 
 def _chosen(
