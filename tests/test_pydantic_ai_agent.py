@@ -475,6 +475,15 @@ async def test_cancelling_the_agent_cancels_the_run_and_its_request(make: Make) 
     assert made.statuses == ["cancelled"]
 
 
+async def test_a_run_that_its_owner_cancels_is_said_to_be_cancelled(make: Make) -> None:
+    made = make(["never"], latency=600)
+    asking = asyncio.create_task(Agent(made.model).run("How many?"))
+    await until(lambda: len(made.script.requests) == 1)
+    made.engine.cancel(next(iter(made.store.runs())))
+    with pytest.raises(theirs.ModelServerError, match="the run ended without an answer: cancelled"):
+        await asking
+
+
 async def test_a_timeout_of_the_agent_cancels_the_run(make: Make) -> None:
     made = make(["never"], latency=600)
     with pytest.raises(theirs.ModelRequestTimeout):

@@ -119,6 +119,7 @@ def test_entries_with_labels_to_judge_are_rows_and_many_are_sampled(count: int, 
             5,
         ),
         ("How many of guest 9 are odd?", "", 140),
+        ("Which guest, if any, has the most odd ones?", "", 140),
         ("Are odd ones more common before 2031-05-03 than from then on?", "", 140),
         ("How many are odd on 2031-05-03 and on 2031-05-05?", "", 140),
     ],
@@ -129,6 +130,14 @@ def test_the_entries_that_are_asked_about_are_picked_by_code(asked: str, told: s
     run = RLM(root, profile="small").run(f"{question} Give all.", "\n".join(ENTRIES[:140]))
     assert run.answer == [count]
     assert f"A: {count} lines{told}, each with" in root.requests[0].messages[-1].text
+
+
+@pytest.mark.parametrize("blank", ["", " ", "-", "?"])
+def test_a_field_that_is_blank_once_is_not_what_is_asked_about(blank: str) -> None:
+    lines = [*ENTRIES[:300], f"2031-05-01 | {blank} | lost"]
+    root = ScriptedModel(["```python\nprint(1)\nsubmit([len(A)])\n```"])
+    asked = JUDGED.replace("How many are odd?", "Of which guest - if any - are most odd? Give all.")
+    assert RLM(root, profile="small").run(asked, "\n".join(lines)).answer == [301]
 
 
 def test_lines_of_another_form_than_the_question_says_stay_as_they_are() -> None:

@@ -226,7 +226,7 @@ class Schema:
             fits = misfits.count(None)
             wrong = {"allOf": fits < len(options), "anyOf": fits == 0, "oneOf": fits != 1}[name]
             if wrong:
-                first = next((m for m in misfits if m is not None), None)
+                first = _meant(options, value, misfits)
                 yield first or (where, "fits more than one of the options")
 
     def target(self, reference: object) -> object:
@@ -286,3 +286,15 @@ def _size(value: object) -> int:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "…"
+
+
+def _meant(
+    options: Sequence[object], value: object, misfits: Sequence[tuple[str, str] | None]
+) -> tuple[str, str] | None:
+    """What is wrong with the option whose constants the value has, else with the first."""
+    for option, misfit in zip(options, misfits, strict=True):
+        fields = option.get("properties") if isinstance(option, Mapping) else None
+        told = {n: f["const"] for n, f in (fields or {}).items() if isinstance(f, Mapping) and "const" in f}
+        if misfit and told and isinstance(value, Mapping) and all(value.get(n) == c for n, c in told.items()):
+            return misfit
+    return next((misfit for misfit in misfits if misfit is not None), None)

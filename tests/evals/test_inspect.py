@@ -186,6 +186,18 @@ async def test_what_failed_and_what_is_unknown_stay_so_in_the_log(tmp_path: Path
         assert log.stats.model_usage == {}
 
 
+async def test_models_whose_names_look_alike_have_logs_of_their_own(tmp_path: Path) -> None:
+    for name in ("local:мо", "local:на", "openai:" + "a" * 300):
+        model = ScriptedModel(lambda _: "```python\nsubmit(['A'])\n```", name=name)
+        await measured(tmp_path, Models(model, model, Means(tmp_path, Budget())), "tracking", seeds=1)
+    paths = write(tmp_path)
+    assert len(set(paths)) == 2 * 3
+    models = [
+        (await asyncio.to_thread(read_eval_log, str(path), header_only=True)).eval.model for path in paths
+    ]
+    assert len(set(models)) == 3
+
+
 async def test_written_again_it_is_the_same(tmp_path: Path) -> None:
     await measured(tmp_path, Oracles(Oracle(), Means(tmp_path)), "tracking", seeds=1)
     first = [

@@ -53,6 +53,15 @@ async def go(
     return new
 
 
+async def test_a_reason_that_is_no_whole_text_is_kept_all_the_same(tmp_path: Path) -> None:
+    broken = ScriptedModel(lambda _: ModelError("server", "half \ud800"), name="openai:broken")
+    solver = Models(broken, broken, Means(tmp_path, Budget()))
+    with Kept.open(tmp_path, {"usd": None, "unspool": "0.1.0"}, "unspool eval …") as kept:
+        await measure(plan(seeds=1), solver, kept, lambda _: None, 1)
+    await asyncio.to_thread(solver.close)
+    assert {"half ?" in record.reason for record in read_samples(tmp_path)} == {True}
+
+
 async def test_every_sample_is_asked_once_and_kept(tmp_path: Path) -> None:
     model = ScriptedModel(finds)
     new = await go(tmp_path, model, plan())

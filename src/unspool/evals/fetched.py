@@ -94,7 +94,7 @@ def read_member(path: Path, member: str) -> bytes:
     try:
         with zipfile.ZipFile(path) as wheel:
             return wheel.read(member)
-    except (OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ConfigError(
             f"{path} has no {member} that can be read ({error}): delete the file, and it is fetched again"
         ) from None

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelUsage
 
 FOLDER, SCORER = "inspect", "unspool"
+LONGEST = 120  # characters of models in the name of a file
 # What has a place of its own in a log, or is the same in all of one.
 _ELSEWHERE = {"question", "gold", "answer", "score", "kind", "suite", "strategy", "model", "sub_model"}
 
@@ -46,14 +48,16 @@ def write(folder: Path) -> list[Path]:
     except ImportError:
         raise ConfigError(f"logs of inspect-ai need inspect-ai: {how_to_add('eval')}") from None
     records, (settings, commands) = read_samples(folder), read_settings(folder)
-    groups: dict[str, list[Record]] = {}
+    groups: dict[tuple[str, int, str, str], list[Record]] = {}
     for record in records:
-        name = name_of(record.suite, record.size, record.strategy, record.asked.models)
-        groups.setdefault(name, []).append(record)
+        key = (record.suite, record.size, record.strategy, record.asked.models)
+        groups.setdefault(key, []).append(record)
     if not groups:
         raise ConfigError(f"{folder} holds no sample yet: unspool eval SUITE --out {folder} asks some")
     paths = []
-    for name, group in groups.items():
+    often = Counter(name_of(*key) for key in groups)
+    for key, group in groups.items():
+        name = name_of(*key, apart=often[name_of(*key)] > 1)
         path = folder / FOLDER / name
         try:
             path.parent.mkdir(exist_ok=True)
@@ -66,9 +70,11 @@ def write(folder: Path) -> list[Path]:
     return paths
 
 
-def name_of(suite: str, size: int, strategy: str, models: str) -> str:
-    """Of a log's file."""
+def name_of(suite: str, size: int, strategy: str, models: str, *, apart: bool = False) -> str:
+    """Of a log's file; ``apart``: other models would have the same."""
     plain = re.sub(r"[^A-Za-z0-9.]+", "-", models).strip("-")
+    if apart or len(plain) > LONGEST:
+        plain = f"{plain[:LONGEST]}-{hashlib.sha256(models.encode('utf-8', 'replace')).hexdigest()[:8]}"
     return f"{suite}_{size_words(size)}_{strategy}_{plain}.eval"
 
 

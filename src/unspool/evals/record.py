@@ -161,7 +161,10 @@ def _record(sample: Sample, asked: Asked, scored: Score, **rest: Any) -> Record:
 
 def line(record: Record) -> str:
     """The record as a line of JSON, its end not included."""
-    return json.dumps(asdict(record), ensure_ascii=True)
+    whole = json.dumps(asdict(record), ensure_ascii=False).encode(
+        "utf-8", "replace"
+    )  # half a pair is no text
+    return json.dumps(json.loads(whole), ensure_ascii=True)
 
 
 def read(text: str) -> Record:

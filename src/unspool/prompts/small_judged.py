@@ -47,10 +47,10 @@ def asked_of(question: str, data: Sequence[str], names: Sequence[str]) -> tuple[
     kept, told = list(data), ""
     for place, name in enumerate(names):
         held = {fields[place] for row in data if len(fields := field_list(row)) > place}
-        said = [value for value in held if says(question, f"{name} {value}")]
+        said = [value for value in held if any(map(str.isalnum, value)) and says(question, f"{name} {value}")]
         if len(said) == 1:
             kept = [row for row in kept if field_list(row)[place : place + 1] == said]
-            told = f" with {name}={said[0]}"
+            told += f" with {name}={said[0]}"
     if days := _days_between(question):
         kept = [row for row in kept if (day := day_of(row)) and days[0] <= day <= days[1]]
         told += ", from {0[0]}-{0[1]:02}-{0[2]:02} to {1[0]}-{1[1]:02}-{1[2]:02}".format(*days)

@@ -26,7 +26,7 @@ _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _ONE = rf"(?:(?:an?|the) )?[a-z][\w-]*(?: [a-z][\w-]*)?{_MARK}?"
 _BEFORE = r"\b(?:is|are|for|of|as|either|whether)(?: (?:it|this|that|each|they))?"
 _LIST = re.compile(
-    rf"(?:(?:{_BEFORE}|:) |^)({_ONE}(?:, {_ONE})*),? or ({_ONE})(?=[.,:;?]|$)",
+    rf"(?:(?:{_BEFORE}|:) |^)({_ONE}(?:, {_ONE}){{,40}}),? or ({_ONE})(?=[.,:;?]|$)",
     re.IGNORECASE,
 )
 _SHARES = re.compile(r"\b(?:each|every|it is|it asks|is it|most often|sort|label)\b", re.IGNORECASE)
@@ -34,7 +34,7 @@ _SOME = re.compile(r"\b(?:which|how many) (?:of )?(?:these|those|them|the)\b", r
 
 _ITEM = rf"([A-Za-z][\w-]*(?: [\w-]+)?){_MARK}"  # a label with what it means, in a list of such
 _ITEMS = re.compile(rf": {_ITEM}(?:[;,] (?:or |and )?{_ITEM})+(?=[.;:]|$)")
-_PHRASE = r"[\w'’-]+(?: [\w'’-]+)*"
+_PHRASE = r"[\w'’-]{1,60}(?: [\w'’-]{1,60}){,11}"  # bounded: tried from every character
 _BARS = re.compile(rf"{_PHRASE}(?: \| {_PHRASE})+")
 _LONGEST_NAME = 2  # words: what is longer describes a text
 

@@ -105,29 +105,28 @@ def _object(**fields: object) -> Json:
     return {"type": "object", "properties": fields, "required": [*fields], "additionalProperties": False}
 
 
+_NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
+_VALUES = frozenset(("const", "enum", "default", "examples"))
+
+
 def _placed(schema: Json, room: str, definitions: dict[str, object]) -> object:
-    """A schema within a larger one: what it defines goes to the top, under names of its own."""
+    """A schema within a larger one: whole, under a name of its own, which its references lead to."""
 
     def moved(part: object) -> object:
         if isinstance(part, Mapping):
-            return {
-                key: _renamed(value, room) if key == "$ref" else moved(value)
-                for key, value in part.items()
-                if key != "$defs"
-            }
+            return {key: within(key, value) for key, value in part.items()}
         return [moved(each) for each in part] if isinstance(part, list) else part
 
-    own = schema.get("$defs")
-    for name, definition in (own if isinstance(own, Mapping) else {}).items():
-        definitions[f"{room}.{name}"] = moved(definition)
-    return moved(schema)
+    def within(key: str, value: object) -> object:
+        if key == "$ref":
+            own = isinstance(value, str) and value.startswith("#")
+            return f"#/$defs/{room}{str(value)[1:]}" if own else value
+        if key in _NAMED and isinstance(value, Mapping):  # its keys are names, whatever they are
+            return {name: moved(each) for name, each in value.items()}
+        return value if key in _VALUES else moved(value)
 
-
-def _renamed(reference: object, room: str) -> object:
-    start = "#/$defs/"
-    if isinstance(reference, str) and reference.startswith(start):
-        return f"{start}{room}.{reference.removeprefix(start)}"
-    return reference
+    definitions[room] = moved(schema)
+    return {"$ref": f"#/$defs/{room}"}
 
 
 def _told(tools: Sequence[Tool], final: bool) -> str:

@@ -165,7 +165,7 @@ def problem_of(ended: RunEnded, question: Question) -> Problem | None:
     """What there is to say of a run without an answer; ``None`` where there is one, or a draft that fits."""
     if ended.status == "answered":
         return None
-    if ended.status == "cancelled":
+    if ended.status == "cancelled" and ended.reason == STOPPED:
         return stopped(ended.run)
     why = f"the run ended without an answer: {ended.reason}"
     if ended.draft is not None:

@@ -93,7 +93,7 @@ def _tool(given: JsonValue) -> Tool | None:
     parameters, description = inner.get("parameters"), inner.get("description")
     return Tool(
         name,
-        parameters if isinstance(parameters, dict) else {"type": "object"},
+        {"type": "object", **(parameters if isinstance(parameters, dict) else {})},
         description if isinstance(description, str) else "",
     )
 
