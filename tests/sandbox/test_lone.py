@@ -122,6 +122,19 @@ async def test_it_ends_with_a_host_that_is_no_more(tmp_path: Path, monkeypatch: 
     assert not os.listdir(tmp_path)
 
 
+async def test_what_a_cell_has_started_ends_with_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    started = "import subprocess\\ntold(subprocess.Popen(['sleep', '600']).pid)"
+    code = HOST.replace("told(os.getpid())", started)
+    assert started in code
+    host = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE)
+    told, _ = await asyncio.wait_for(host.communicate(), 60.0)
+    assert await settled(lambda: not _alive(int(told)))
+    assert await settled(lambda: not os.listdir(tmp_path))
+
+
 def _alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
