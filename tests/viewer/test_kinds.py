@@ -184,6 +184,21 @@ def test_many_quotes_come_in_pieces(view: View, tmp_path: Path) -> None:
     assert page.get_by_role("button", name="Show more").count() == 0
 
 
+def test_a_button_that_is_pressed_twice_shows_no_piece_twice(view: View, tmp_path: Path) -> None:
+    """What is pressed while a piece is on its way is one press."""
+    code = "submit(''.join(f'{n} of many lines\\n' for n in range(8_000)))"
+    run = RLM(ScriptedModel([stories.py(f"print(1)\n{code}")]), runs=tmp_path).run("What?", "a text")
+    page = view(f"/run/{run.id}").page
+    while page.locator(".answer button").count():
+        size = len(page.locator(".answer pre").inner_text())
+        page.locator(".answer button").evaluate("button => { button.click(); button.click(); }")
+        page.wait_for_function(
+            "size => document.querySelector('.answer pre').textContent.length > size", arg=size
+        )
+    lines = page.locator(".answer pre").inner_text().split("\n")
+    assert lines[:8_000] == [f"{n} of many lines" for n in range(8_000)]
+
+
 def test_a_long_text_is_gone_through_by_the_keyboard(view: View, tmp_path: Path) -> None:
     answer = "".join(f"{n} of many lines\n" for n in range(8_000))
     code = "submit(''.join(f'{n} of many lines\\n' for n in range(8_000)))"

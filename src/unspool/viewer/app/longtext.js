@@ -35,7 +35,10 @@ export function longText(run, long, look) {
     button.textContent = `Show more: ${grouped(left)} characters are left`;
     if (button.parentNode !== more) fill(more, button);
   };
+  let waits = false; // a second press, while a piece is on its way, would show it twice
   const next = async () => {
+    if (waits) return;
+    waits = true;
     try {
       if (!rest) {
         const piece = await ask(`runs/${path(run)}/text/${long.name}?from=${at}`);
@@ -47,6 +50,8 @@ export function longText(run, long, look) {
       told();
     } catch (error) {
       fill(more, trouble(error));
+    } finally {
+      waits = false;
     }
   };
   told();
