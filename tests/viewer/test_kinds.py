@@ -189,6 +189,7 @@ def test_a_button_that_is_pressed_twice_shows_no_piece_twice(view: View, tmp_pat
     code = "submit(''.join(f'{n} of many lines\\n' for n in range(8_000)))"
     run = RLM(ScriptedModel([stories.py(f"print(1)\n{code}")]), runs=tmp_path).run("What?", "a text")
     page = view(f"/run/{run.id}").page
+    page.locator(".answer button", has_text="Show more").wait_for()
     while page.locator(".answer button").count():
         size = len(page.locator(".answer pre").inner_text())
         page.locator(".answer button").evaluate("button => { button.click(); button.click(); }")
