@@ -13,8 +13,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ import size
 import tracing
 import trees
 from floors import bare_calls, fan_out, fill_memfd, timed
-from measure import Row, report, row, runs_apart
+from measure import Row, report, row, runs_apart, served
 
 if TYPE_CHECKING:
     from unspool.models.protocol import Message
@@ -34,21 +34,8 @@ CONTEXT = "one line of text\n" * 10_000
 HERE = Path(__file__).parent
 
 
-@contextmanager
-def server(delay: float = 0.0, faults: float = 0.0) -> Iterator[str]:
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / "serve.py"), "--delay", str(delay), "--faults", str(faults)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.stdin.close()
-        process.wait()
+def server(delay: float = 0.0, faults: float = 0.0) -> AbstractContextManager[str]:
+    return served("serve.py", "--delay", str(delay), "--faults", str(faults))
 
 
 def engine_model(url: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+HERE = Path(__file__).resolve().parent
 Unit = Literal["s", "characters", "MB", "calls"]
 
 
@@ -22,6 +24,24 @@ def runs_apart() -> Iterator[None]:
     with TemporaryDirectory(prefix="unspool-bench-") as folder:
         os.environ["UNSPOOL_RUNS"] = folder
         yield
+
+
+@contextmanager
+def served(script: str, *options: str) -> Iterator[str]:
+    """The address that a script of this folder serves at, in a process of its own, until it is left."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / script), *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()
+        process.wait()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -29,7 +29,7 @@ import environments
 from drivers.driver import Figures
 from environments import Environment
 from floors import timed
-from measure import Unit, runs_apart, show
+from measure import Unit, runs_apart, served, show
 
 HERE = Path(__file__).parent
 MUCH_LONGER = 8  # times the seconds of a scenario, after which it is given up
@@ -75,23 +75,6 @@ class Engine:
 
     def of(self, scenario: Scenario) -> Figures:
         return self.figures.get(scenario.name, Figures(wrong="not measured"))
-
-
-@contextmanager
-def server() -> Iterator[str]:
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / "script_server.py")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.stdin.close()
-        process.wait()
 
 
 @dataclass(frozen=True)
@@ -229,7 +212,7 @@ def main() -> int:
     arguments = parser.parse_args()
     only = [name for name in arguments.only.split(",") if name]
     engines, skipped = list[Engine](), list[str]()
-    with server() as url:
+    with served("script_server.py") as url:
         for had in environments.all_of(only):
             if isinstance(had, str):
                 skipped.append(had)
