@@ -66,15 +66,14 @@ def test_code_and_answer_are_told_apart(window: Window, kept: Kept) -> None:
 def test_the_map_shows_text_and_who_read_it(window: Window, kept: Kept) -> None:
     page = window.open(f"/run/{kept['map']}/map")
     page.get_by_label("only what was never read").check()
-    first = page.locator(".range button").first
-    assert "never read" in first.inner_text()
-    first.click()
+    page.locator(".range button:not(.unread)").first.wait_for(state="detached")
+    page.locator(".range button", has_text="never read").first.click()
     page.get_by_text("No model was shown any of it").wait_for()
     page.get_by_label("only what was never read").uncheck()
     page.locator(".range button", has_text="by children").first.click()
     page.locator(".map-detail mark").wait_for()
     reader = page.locator(".brief-list a").first
-    assert "0.1" in page.locator(".brief-list").inner_text()
+    page.locator(".brief-list", has_text="0.1").wait_for()
     assert "the mail number" in page.locator(".map-detail mark").inner_text()
     reader.click()
     page.locator("#detail h2").wait_for()
@@ -280,8 +279,11 @@ def test_a_live_run_is_followed_to_its_end(
     context.close()
 
 
-TIMES = """[".run-head .facts > span:nth-of-type(2)", ".leaf .time"].map(
-  (at) => document.querySelector(at).textContent)"""
+TIMES = """said => {
+  const times = [".run-head .facts > span:nth-of-type(2)", ".leaf .time"].map(
+    (at) => document.querySelector(at).textContent);
+  return times[1] !== said && times;
+}"""
 
 
 def _seconds(told: str) -> float:
@@ -299,15 +301,36 @@ def test_the_times_of_a_live_run_go_on_together(
     page = window.open()
     page.locator(".run", has_text="running").click()
     page.locator(".leaf .time").first.wait_for()
-    before = page.evaluate(TIMES)  # both are said in one go, so that no look falls between them
-    page.wait_for_function(
-        "said => document.querySelector('.leaf .time').textContent !== said", arg=before[1]
-    )
-    after = page.evaluate(TIMES)
+    begun = page.locator(".leaf .time").first.inner_text()
+    # Each tick says both in one go, so that no look falls between them.
+    before = page.wait_for_function(TIMES, arg=begun).json_value()
+    after = page.wait_for_function(TIMES, arg=before[1]).json_value()
     apart = [_seconds(head) - _seconds(root) for head, root in (before, after)]
     rounded = 1.1 if "min" in "".join((*before, *after)) else 0.16
     assert apart[0] == pytest.approx(apart[1], abs=rounded)
     assert apart[0] > -rounded
+    assert window.is_quiet()
+    context.close()
+
+
+def test_what_is_chosen_in_the_map_of_a_live_run_stays(
+    browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
+) -> None:
+    gate, thread, runs = going
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), make_up(runs).url)
+    page = window.open()
+    page.locator(".run", has_text="running").click()
+    page.locator(".run-head .live").wait_for()
+    gate.let()
+    page.get_by_role("link", name="Input").click()
+    page.get_by_label("only what was never read").check()
+    for _ in range(2):
+        gate.let()
+    page.locator(".run-head", has_text="answered").wait_for()
+    page.get_by_text("of 9 characters was shown to models").wait_for()
+    assert page.get_by_label("only what was never read").is_checked()
+    thread.join(SECONDS)
     assert window.is_quiet()
     context.close()
 

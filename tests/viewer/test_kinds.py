@@ -82,6 +82,7 @@ def test_what_a_killed_run_waited_for_does_not_go_on(view: View, tmp_path: Path)
     page.locator(".call").nth(2).wait_for()
     page.get_by_label("Which sub-calls").select_option("without a reply")
     page.get_by_text(f"{waiting} of 3").wait_for()
+    page.locator(".call").nth(waiting).wait_for(state="detached")  # rows are drawn in the next frame
     assert page.locator(".call .dot[aria-label='no reply']").count() == waiting
     page.locator(".call button").first.click()
     page.locator(".opened [data-waiting]").wait_for()

@@ -23,11 +23,12 @@ export function mapPage(run) {
   /** @type {((place: Place) => void) | null} */
   let pick = null;
   let step = "";
+  const kept = { onlyUnread: false }; // what a person has chosen stays when a live run's map is made anew
   const show = async () => {
     if (!run.told || run.step === step) return;
     step = run.step;
     try {
-      pick = mapBody(run, body, await run.ask("map"));
+      pick = mapBody(run, body, await run.ask("map"), kept);
       pick(place);
     } catch (error) {
       fill(body, trouble(error));
@@ -45,8 +46,8 @@ export function mapPage(run) {
   };
 }
 
-/** @param {Run} run @param {Element} body @param {Told} map */
-function mapBody(run, body, map) {
+/** @param {Run} run @param {Element} body @param {Told} map @param {{ onlyUnread: boolean }} kept */
+function mapBody(run, body, map, kept) {
   const { coverage } = map;
   const known = map.parts.filter((/** @type {Told} */ part) => part.size);
   if (!known.length) {
@@ -73,7 +74,7 @@ function mapBody(run, body, map) {
 
   const go = (/** @type {number} */ part, /** @type {number} */ start, /** @type {number} */ end) => swap(toRange(run.id, part, start, end));
   const drawn = strip(known, stretches, go);
-  const ranges = rangeList(known, stretches, unit, go);
+  const ranges = rangeList(known, stretches, unit, go, kept);
   fill(
     body,
     summary(map, unit),
@@ -151,9 +152,9 @@ function readTold(stretch) {
 
 /**
  * @param {Told[]} parts @param {Stretch[][]} stretches @param {string} unit
- * @param {(part: number, start: number, end: number) => void} go
+ * @param {(part: number, start: number, end: number) => void} go @param {{ onlyUnread: boolean }} kept
  */
-function rangeList(parts, stretches, unit, go) {
+function rangeList(parts, stretches, unit, go, kept) {
   const all = parts.flatMap((part) => stretches[part.number]);
   let marked = "";
   const keyOf = (/** @type {Stretch} */ each) => `${each.part}-${each.start}`;
@@ -187,7 +188,11 @@ function rangeList(parts, stretches, unit, go) {
   const only = /** @type {HTMLInputElement} */ (
     el("input", { type: "checkbox", id: "only-unread", on: { change: () => show() } })
   );
-  const show = () => list.set(only.checked ? all.filter(isUnread) : all);
+  only.checked = kept.onlyUnread;
+  const show = () => {
+    kept.onlyUnread = only.checked;
+    list.set(only.checked ? all.filter(isUnread) : all);
+  };
   show();
   const box = el(
     "div",
