@@ -323,7 +323,7 @@ def test_what_is_chosen_in_the_map_of_a_live_run_stays(
     page.locator(".run", has_text="running").click()
     page.locator(".run-head .live").wait_for()
     gate.let()
-    page.get_by_role("link", name="Input").click()
+    page.get_by_role("link", name="Input", exact=True).click()
     page.get_by_label("only what was never read").check()
     for _ in range(2):
         gate.let()
