@@ -54,7 +54,7 @@ async def go(
 
 
 async def test_a_reason_that_is_no_whole_text_is_kept_all_the_same(tmp_path: Path) -> None:
-    broken = ScriptedModel(lambda _: ModelError("server", "half \ud800"), name="openai:broken")
+    broken = ScriptedModel(lambda _: ModelError("auth", "half \ud800"), name="openai:broken")
     solver = Models(broken, broken, Means(tmp_path, Budget()))
     with Kept.open(tmp_path, {"usd": None, "unspool": "0.1.0"}, "unspool eval …") as kept:
         await measure(plan(seeds=1), solver, kept, lambda _: None, 1)
