@@ -41,6 +41,7 @@ HELPERS = (
     "code",
     "prose",
     "named",
+    "several",
     "look",
     "tools",
     "numbers",

@@ -68,6 +68,7 @@ asked_now = ""  # the question of the node, set by ``look``
 A: list[str] = []  # these three are set by ``look``
 B: list[str] = []
 C: list[str] = []
+prose_now: list[str] = []  # the sentences of prose, set by ``look``
 _CALENDAR = frozenset(re.findall("...", "MonTueWedThuFriSatSunJanFebMarAprMayJunJulAugSepOctNovDec"))
 
 
@@ -157,6 +158,7 @@ def look(
         groups = [labelled, *(group for group in groups[: len(NAMES) - 1] if group != labelled)]
     if groups and texts is not data:
         groups[0] = [*groups[0], *follow(groups[0], texts, question)]
+        globals()["prose_now"] = texts
         print(f"Prose: {PROSE}; read lets a reader answer from them.")  # noqa: T201
     if not groups:
         globals()["A"] = data  # said of nothing: of all lines

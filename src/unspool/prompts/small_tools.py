@@ -29,8 +29,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .small_dates import Date, Day, dates_in, day_of, day_said
-from .small_look import MOST_LINES, asked_now, columns, print_forms
+from .small_look import MOST_LINES, asked_now, columns, groups_for, print_forms, prose_now
 from .small_records import Row, field_list
+from .small_several import each_of
 from .small_words import stem_of
 
 MOST_SHOWN = 8  # fields
@@ -287,7 +288,12 @@ def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:
 
 
 def read(question: str, *groups: Sequence[str]) -> str:
-    """The answer of a reader, a model that is shown these sentences alone: prose is not for code to judge."""
+    """The answer of a reader, a model that is shown these sentences alone: prose is not for code to judge.
+
+    Of a question about several things each is read by itself, over the sentences that fit it.
+    """
+    if prose_now and (each := each_of(question)):
+        return ", ".join(read(one, *(groups_for(one, prose_now) or groups)) for one in each)
     told = [each for group in groups for each in _each(group)]
     text = "\n".join(dict.fromkeys(told))[:MOST_READ]
     ask_reader = globals().get("llm_query")
