@@ -23,6 +23,10 @@ from unspool.testing import ScriptedModel
         ("Ann shut a gate. Which gate is it, and how often did the same gate open?",
          "What is the gate? (Ann shut a gate)", "How often did the same gate open?"),
         ("In which room is ann, and who else is in this room?", "In which room is ann?", "Who else is in this room?"),
+        ("When did the head of Gate Seven retire? Answer with the year alone.",
+         "What is the name of the head of Gate Seven?", "When did this head retire?"),
+        ("On which river lies the town where the head of Gate Seven was born?",
+         "In which town was the head of Gate Seven born?", "On which river lies this town?"),
     ],
 )  # fmt: skip
 def test_two_steps_are_told(question: str, first: str, second: str) -> None:
@@ -40,6 +44,8 @@ def test_two_steps_are_told(question: str, first: str, second: str) -> None:
         "? How many are at this gate?",
         "Ann shut a gate. How many are next to the one that was shut?",
         "Ann shut a gate. Which gate is the same as it?",
+        "What is the height of Gate Seven?",
+        "In which town does the smith live?",
     ],
 )
 def test_what_does_not_say_how_has_no_steps(question: str) -> None:
@@ -61,6 +67,8 @@ def test_any_text_is_taken_and_both_steps_ask(text: str) -> None:
 def test_a_question_that_begins_to_speak_of_its_answer_again_and_again_takes_no_longer() -> None:
     started = time.monotonic()
     assert steps_of("; answer in " * 20_000) is None
+    for part in ("Gate ", "the head of Gate ", "where the head is "):
+        steps_of(f"In which town is the head of {part * 40_000}born?")
     assert time.monotonic() - started < 60
 
 
@@ -70,3 +78,14 @@ def test_steps_are_told_where_there_may_be_children() -> None:
         engine = RLM(model, profile="small", runs=False, max_depth=depth)
         engine.run("Who opened gate 7, and what else did this guard open?", "ann opened gate 7")
         assert ("First step: " in model.requests[0].messages[-1].text) is (depth > 0)
+
+
+def test_who_asks_for_all_of_it_at_first_has_the_answer() -> None:
+    """A weak model asks for the whole question as its first step, and then for something with the answer in it."""
+    question = "In which town was the founder of Hill Works born?"
+    code = f"town = ask({question!r})\nsubmit(ask(f'In which town was the founder of {{town}} born?'))"
+    model = ScriptedModel([f"```python\n{code}\n```", "```python\nprint(1)\nsubmit('Elm')\n```"])
+    run = RLM(model, profile="small", runs=False, max_depth=1).run(
+        f"{question} Answer with its name alone.", "Ann Bell founded Hill Works. Ann Bell was born in Elm."
+    )
+    assert (run.answer, len(model.requests)) == ("Elm", 2)

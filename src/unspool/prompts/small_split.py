@@ -9,6 +9,10 @@ Contract: :func:`steps_of` gives two questions, the second of which speaks of wh
 ('Who paid for order 77?', 'How many orders did this customer create?')
 >>> steps_of("Somebody paid for order 77. How many customers had a card refused in the same shop?")
 ('What is the shop? (Somebody paid for order 77)', 'How many customers had a card refused in the same shop?')
+>>> steps_of("In which street does the owner of the Blue Room live?")
+('What is the name of the owner of the Blue Room?', 'In which street does this owner live?')
+>>> steps_of("In which province lies the town where the founder of the mill was born?")
+('In which town was the founder of the mill born?', 'In which province lies this town?')
 >>> steps_of("How many cards were refused?")
 """
 
@@ -37,11 +41,39 @@ _OF_WHICH = re.compile(
     rf"|\b(?:the same|this|that) {_NO_THING}(\w+)",
     re.IGNORECASE,
 )
+# One question about what another thing is said to be: "the owner of the Blue Room", "the town where …".
+_ASKS_OF = (
+    r"(?P<asks>(?:(?:in|at|on|from|to|for|by) )?(?:when|where|(?:which|what) (?!is|was|are|were)[\w-]+)"
+    r"(?: (?!the\b)[\w-]+){1,2})"
+)
+_NAME = r"(?:the )?(?-i:[A-Z\"“])[\w'’&.-]*(?: (?-i:[A-Z])[\w'’&.-]*)*[\"”]?"
+_NESTED = re.compile(
+    rf"{_ASKS_OF} the (?P<noun>[\w-]+) of (?P<name>{_NAME})(?P<rest> (?-i:[a-z])[\w-]*(?: [\w-]+){{0,3}})\?",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(
+    rf"{_ASKS_OF} the (?P<noun>[\w-]+) (?:where|in which) (?P<of>the [^?.;,]{{1,120}})"
+    r" (?P<verb>was|is|were|are) (?P<part>[\w-]+)\?",
+    re.IGNORECASE,
+)
+
+
+def _nested(question: str) -> tuple[str, str] | None:
+    """The steps of one question about what stands in another."""
+    if found := _PLACE.fullmatch(question):
+        first = f"In which {found['noun']} {found['verb']} {found['of']} {found['part']}?"
+        return first, f"{found['asks']} this {found['noun']}?"
+    if found := _NESTED.fullmatch(question):
+        first = f"What is the name of the {found['noun']} of {found['name']}?"
+        return first, f"{found['asks']} this {found['noun']}{found['rest']}?"
+    return None
 
 
 def steps_of(question: str) -> tuple[str, str] | None:
     """The two steps of ``question``, as questions."""
     parts = _SENTENCE.split(FORM.sub(" ", question).strip())
+    if len(parts) == 1 and (nested := _nested(parts[0])):
+        return nested
     if len(parts) == 1:
         parts = _AND.split(parts[0], maxsplit=1)
     if len(parts) != 2:

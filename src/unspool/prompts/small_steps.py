@@ -252,8 +252,8 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             BELLS,
             "In which street does the owner of the Blue Room live?",
             '# to know first: "the owner of the Blue Room"\n'
-            'who = ask("Who is the owner of the Blue Room?")\nprint(who)\n'
-            'submit(ask(f"In which street does {who} live?"))',
+            'who = ask("What is the name of the owner of the Blue Room?")\nprint(who)\n'
+            'submit(ask(f"In which street does this owner {who} live?"))',
         ),
         (
             data(B_PAID, ALL_REFUSED),

@@ -32,7 +32,7 @@ from .small_dates import Date, Day, dates_in, day_of, day_said
 from .small_look import MOST_LINES, asked_now, columns, groups_for, print_forms, prose_now
 from .small_records import Row, field_list
 from .small_several import each_of
-from .small_words import stem_of
+from .small_words import FORM, stem_of
 
 MOST_SHOWN = 8  # fields
 MOST_READ = 4_000  # characters that ``read`` shows
@@ -327,14 +327,20 @@ _IT = re.compile(r"\b(?:it|them)(?=\W*$|\W+in all\b)", re.IGNORECASE)
 _THIS_ALONE = re.compile(r"\b(?:this|that|these|those|it|they|them)\b", re.IGNORECASE)
 _IN_ALL = re.compile(r",? in all(?=\W*$)", re.IGNORECASE)
 _answered: list[object] = []  # what ``ask`` has answered
+_whole: list[str] = []  # the node's own question, where ``ask`` was given that
 
 
 def ask(question: str) -> object:
     """The answer of one like you to a simpler question about all the data.
 
     A weak model asks for "this customer" and forgets to say which: what was answered last is put behind it,
-    and behind a first step what the question says before it speaks of "this".
+    and behind a first step what the question says before it speaks of "this". One that asks for all of it as
+    the first step has its answer: there is no second one.
     """
+    if _whole and _answered:
+        return _answered[-1]
+    if _is_asked(question):
+        _whole.append(question)
     if not _answered and _THIS_ALONE.search(question):
         question += "".join(f" ({said})" for said in [_said_before(asked_now)] if said)
     elif _answered and str(_answered[-1]) not in question:
@@ -343,6 +349,12 @@ def ask(question: str) -> object:
     question = _IN_ALL.sub("", question)  # taken for "in all lines"
     _answered.append(globals()["rlm_query"](question, globals()["context"]))
     return _answered[-1]
+
+
+def _is_asked(question: str) -> bool:
+    """Whether this is the node's own question, but for the form of the answer."""
+    asked, own = (re.findall(r"\w+", FORM.sub(" ", text).casefold()) for text in (question, asked_now))
+    return asked == own != []
 
 
 def _said_before(question: str) -> str:
