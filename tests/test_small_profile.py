@@ -40,6 +40,12 @@ LINES = [
         ("When did it happen?", "gate 1", 0),
         ("From which IP address?", "ann", 0),
         ("Who came first?", "10:00 gate 1 opened for ann from 10.0.0.1:80, and then it was shut again", 0),
+        ("Who came first?", ["10:00 gate 1 opened for ann from 10.0.0.1:80, and then it was shut again"], 0),
+        (
+            "What is the default value of hour?",
+            ["    def open(self, hour=9, guests=None, keys=(), doors=(), walls=(), names=()):"],
+            0,
+        ),
         ("Who came first?", 3, 0),
         ("Which guard has the highest number?", 3, 0),
         ("What is the name of the guard?", 3, 0),
@@ -466,6 +472,22 @@ def test_what_files_of_code_import_is_counted_once_a_file(question: str, seen: l
     model = ScriptedModel(["```python\nprint(1)\nsubmit([imports, subclasses('Door'), bases('Gate')])\n```"])
     answer = RLM(model, profile="small").run(question, files).answer
     assert answer == [seen, ["Gate", "Yard"], ["Door", "Old"]]
+
+
+def test_of_a_class_that_is_not_defined_here_it_is_said_what_is_below_it() -> None:
+    model = ScriptedModel(
+        ["```python\nprint(1)\nbases('Doors')\nprint(bases('Nothing'))\n```", "```python\nsubmit('Lid')\n```"]
+    )
+    RLM(model, profile="small", runs=False).run("Which class has Doors as its base?", SHUT * 3)
+    seen = model.requests[-1].messages[-1].text
+    assert "bases: Doors is not defined here; subclasses('Doors') has 3" in seen
+    assert "Nothing" not in seen
+
+
+def test_what_a_question_says_of_its_context_is_not_sought() -> None:
+    lead = "The context is a dict of files: path to source."
+    assert list(sought(f"{lead} Which gate was shut?")) == list(sought("Which gate was shut?"))
+    assert "context" not in sought(lead)
 
 
 def test_paragraphs_are_looked_at_as_wholes() -> None:

@@ -61,6 +61,13 @@ PROSE = "12 lines of free text: code cannot judge them, classify can."
         ("How many entries have the label fire?", "12 lines.\nmeanings = {'fire': 'it burns'}", "judged"),
         ("How many of the files import os?", CODE_LOOK, "code"),
         ("How many of the files import os?", MANY, "count"),
+        (
+            "The context is a dict of files: path to source. How many of the files import os?",
+            CODE_LOOK,
+            "code",
+        ),
+        ("The input has two parts, a and b. Who opened gate 7?", FEW, "read"),
+        ("The context is what ann said. Who opened it?", MANY, "find"),
         ("Which class does Gate derive from? How many classes derive from that class?", CODE_LOOK, "hop"),
         ("How many characters long is the longest note that has the name ann?", MANY, "compute"),
         ("How many are about money?", PROSE, "meaning"),

@@ -110,7 +110,8 @@ def feedback(cells: Sequence[Shown], *, hints: Sequence[str], nudge: str = "") -
 LONGEST_NAME = 60  # characters
 _VALUE = re.compile(r"(?!None$)[^\s\[\](){}]+(?: [^\s\[\](){}]+){0,4}")  # one value, and no list of them
 _SHORT = re.compile(
-    r"\b(?:who|whose|when|what time|how (?:many|often)|name|address|id|number|code)\b", re.IGNORECASE
+    r"\b(?:who|whose|when|what time|how (?:many|often)|name|address|id|number|code|(?:default )?value)\b",
+    re.IGNORECASE,
 )
 _MANY = re.compile(r"\bhow (?:many|often|much)\b|\bcount\b|\bhow long\b|\baverage\b", re.IGNORECASE)
 _WHEN = re.compile(r"(?:^|[.?!;:,] |\band )when\b|\bwhat time\b|\bhh:mm", re.IGNORECASE)
@@ -174,7 +175,8 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
     many = _MANY.search(query) is not None
     if wrong := _wrong_labels(query, value, sub_calls):
         return wrong
-    if isinstance(value, str) and len(value) > LONGEST_NAME and value.count(" ") > 5 and _SHORT.search(query):
+    alone = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(alone, str) and len(alone) > LONGEST_NAME and alone.count(" ") > 5 and _SHORT.search(query):
         return (
             "this is a whole line. Take only what was asked from it: with values(), with times(), or by hand"
         )

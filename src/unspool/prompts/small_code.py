@@ -67,9 +67,12 @@ def subclasses(base: str) -> list[str]:
 
 
 def bases(name: str) -> list[str]:
-    """What a class inherits from directly."""
+    """What a class inherits from directly; of one that is not defined here it is said what is below it."""
     wanted = str(name).rpartition(".")[2]
-    return next((_bases(each) for each in classes if each.partition("(")[0] == wanted), [])
+    defined = [each for each in classes if each.partition("(")[0] == wanted]
+    if not defined and (below := subclasses(wanted)):
+        print(f"bases: {wanted} is not defined here; subclasses({wanted!r}) has {len(below)}")  # noqa: T201
+    return _bases(defined[0]) if defined else []
 
 
 def _bases(written: str) -> list[str]:

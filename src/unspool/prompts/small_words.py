@@ -157,7 +157,8 @@ FORM = re.compile(
     r"(?:(?<=[.?!;:])|^) *(?:please )?(?:answer|reply|respond) (?:with|in|by)\b"
     r"[^.?!]{,400}\b(?:alone|only|nothing else|nothing more)\b[.!]?"
     r"|(?:(?<=[.?!;:])|^) *(?:where|if|when) (?:several|there are several|two or more|more than one)\b"
-    r"[^.?!]*[.!]?",
+    r"[^.?!]*[.!]?"
+    r"|^\s*(?:the|this|your) (?:context|input) (?:is|are|has|holds|contains) [^.?!]{1,200}\.(?= +\S)",
     re.IGNORECASE,
 )
 # What stands in a question and is not looked for: the form of the answer, what the lines are called ("of the
