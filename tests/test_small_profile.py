@@ -478,9 +478,9 @@ def test_of_a_class_that_is_not_defined_here_it_is_said_what_is_below_it() -> No
     model = ScriptedModel(
         ["```python\nprint(1)\nbases('Doors')\nprint(bases('Nothing'))\n```", "```python\nsubmit('Lid')\n```"]
     )
-    RLM(model, profile="small", runs=False).run("Which class has Doors as its base?", SHUT * 3)
+    RLM(model, profile="small", runs=False).run("Which class has Doors as its base?", SHUT * 9)
     seen = model.requests[-1].messages[-1].text
-    assert "bases: Doors is not defined here; subclasses('Doors') has 3" in seen
+    assert "bases: Doors is not defined here; subclasses('Doors') has 9" in seen
     assert "Nothing" not in seen
 
 
