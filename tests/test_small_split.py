@@ -89,3 +89,20 @@ def test_who_asks_for_all_of_it_at_first_has_the_answer() -> None:
         f"{question} Answer with its name alone.", "Ann Bell founded Hill Works. Ann Bell was born in Elm."
     )
     assert (run.answer, len(model.requests)) == ("Elm", 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [
+        ("Ann Bell", "In which town was Ann Bell born?"),
+        ("ann", "In which town was this founder ann born?"),
+        ("Gate 7", "In which town was this founder Gate 7 born?"),
+    ],
+)
+def test_a_full_name_stands_alone_in_the_second_step(answer: str, asked: str) -> None:
+    question = "In which town was the founder of Hill Works born?"
+    code = "who = ask('What is the name of the founder of Hill Works?')\nsubmit(ask('In which town was this founder born?'))"
+    replies = [code, f"print(1)\nsubmit({answer!r})", "print(1)\nsubmit('Elm')"]
+    model = ScriptedModel([f"```python\n{reply}\n```" for reply in replies])
+    RLM(model, profile="small", runs=False, max_depth=1).run(question, f"{answer} founded Hill Works.")
+    assert asked in model.requests[-1].messages[-1].text

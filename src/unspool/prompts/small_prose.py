@@ -22,7 +22,7 @@ _PRONOUN = re.compile(r"(?:its?|his|her|hers|he|she|they|their|this|these)\b", r
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
 MOST_FOLLOWED = 4  # sentences of those who are named in the best ones
 FEW_NAMED = 3  # best sentences, up to which they are of a few
-_FULL_NAME = re.compile(r"(?<![\w'-])[A-Z][\w'-]+(?: [A-Z][\w'-]+)+")
+FULL_NAME = re.compile(r"(?<![\w'-])[A-Z][\w'-]+(?: [A-Z][\w'-]+)+")
 
 
 def is_prose(data: Sequence[str]) -> bool:
@@ -101,6 +101,6 @@ def follow(best: Sequence[str], texts: Sequence[str], question: str) -> list[str
     about them that names something of theirs ("the phone of who keeps the key") is answered there."""
     if not 0 < len(best) <= FEW_NAMED:
         return []
-    names = {name for line in best for name in _FULL_NAME.findall(line) if name not in question}
+    names = {name for line in best for name in FULL_NAME.findall(line) if name not in question}
     chosen = [text for text in texts if text not in best and any(name in text for name in names)]
     return chosen[:MOST_FOLLOWED]

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Sequence
 
 from .small_dates import Date, Day, dates_in, day_of, day_said
 from .small_look import MOST_LINES, asked_now, columns, groups_for, print_forms, prose_now
+from .small_prose import FULL_NAME
 from .small_records import Row, field_list
 from .small_several import each_of
 from .small_words import FORM, stem_of
@@ -346,6 +347,9 @@ def ask(question: str) -> object:
     elif _answered and str(_answered[-1]) not in question:
         what = _IT if _IT.search(question) else _THIS
         question = what.sub(lambda found: f"{found[0]} {_answered[-1]}", question, count=1)
+    if _answered and FULL_NAME.fullmatch(name := str(_answered[-1])):
+        # Who has a name of two words is found by it; "this owner" finds what is said of other owners.
+        question = re.sub(rf"\b(?:this|that|the same) \w+,? (?={re.escape(name)}(?!\w))", "", question)
     question = _IN_ALL.sub("", question)  # taken for "in all lines"
     _answered.append(globals()["rlm_query"](question, globals()["context"]))
     return _answered[-1]
