@@ -48,7 +48,7 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert packed == wanted
-    assert {"unspool/py.typed", "unspool/prompts/frontier.md"} <= packed
+    assert {"unspool/py.typed", "unspool/prompts/frontier.md", "unspool/viewer/built/page.js"} <= packed
 
 
 def test_the_locks_fit_the_project() -> None:

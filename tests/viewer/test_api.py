@@ -37,7 +37,7 @@ def test_nothing_of_a_run_is_told_without_the_token(up: Up, kept: Kept, token: s
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost"]
 )
-@pytest.mark.parametrize("path", ["/", "/app/main.js", "/api/runs", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/app/page.js", "/api/runs", "/nothing"])
 def test_another_host_is_refused(up: Up, host: str, path: str) -> None:
     assert up.ask(path, host=host.format(port=up.port)).status == 403
 
@@ -48,7 +48,7 @@ def test_this_machine_is_served_by_its_names(up: Up, host: str) -> None:
 
 
 def test_the_page_is_told_to_keep_to_itself(up: Up) -> None:
-    for path in ("/", "/app/main.js", "/api/runs"):
+    for path in ("/", "/app/page.js", "/api/runs"):
         reply = up.ask(path)
         policy = reply.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -70,7 +70,7 @@ def test_the_page_is_told_to_keep_to_itself(up: Up) -> None:
         "/app/%2e%2e/app.py",
         "/app/",
         "/app//etc/passwd",
-        "/app/main.js%00",
+        "/app/page.js%00",
         "/../../etc/passwd",
         "/api",
         "/api/runs/",

@@ -1,10 +1,10 @@
-"""The page's own files: plain ES modules, a style sheet, a page. What is here is what is served.
+"""The page's own files, as Vite has built them from ``viewer/``: what is in ``built/`` is what is served.
 
-Contract: :func:`asset` gives a file by its name, and nothing that is not one of them. The page asks for all
-of its modules in one (:mod:`.bundle`): 30 requests one after the other take longer than all the rest.
+Contract: :func:`asset` gives a file by its name, and nothing that is not one of them. All that the page runs is
+one classic script: one request, and a page that is a file can hold it (browsers load no modules for those).
 
->>> asset("main.js").kind, asset(SCRIPT).text.startswith('"use strict";')
-('text/javascript', True)
+>>> asset(SCRIPT).kind, asset(STYLE).kind, asset(PAGE).kind
+('text/javascript', 'text/css', 'text/html')
 >>> asset("../__init__.py") is None
 True
 """
@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .bundle import bundled
-
-_KINDS: Mapping[str, str] = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
-PAGE, SCRIPT = "index.html", "page.js"
+PAGE, SCRIPT, STYLE = "index.html", "page.js", "viewer.css"
+_KINDS: Mapping[str, str] = {PAGE: "text/html", SCRIPT: "text/javascript", STYLE: "text/css"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +33,9 @@ class Asset:
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    folder = Path(__file__).parent / "app"
-    return {
-        path.name: Asset(path.name, _KINDS[path.suffix], path.read_bytes())
-        for path in sorted(folder.iterdir())
-        if path.suffix in _KINDS
-    }
-
-
-@cache
-def script() -> Asset:
-    """All modules as one."""
-    modules = {name: each.text for name, each in assets().items() if name.endswith(".js")}
-    return Asset(SCRIPT, _KINDS[".js"], bundled(modules, "main.js").encode())
+    folder = Path(__file__).parent / "built"
+    return {name: Asset(name, kind, (folder / name).read_bytes()) for name, kind in _KINDS.items()}
 
 
 def asset(name: str) -> Asset | None:
-    return script() if name == SCRIPT else assets().get(name)
+    return assets().get(name)

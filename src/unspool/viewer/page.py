@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from ..cli.plain import as_text
 from ..safe_text import one_line, safe
-from .assets import assets, script
+from .assets import SCRIPT, STYLE, assets
 from .followed import Seen
 from .readers import map_told
 from .texts import Texts
@@ -34,7 +34,7 @@ def page(seen: Seen, *, redacted: bool) -> str:
         f'<script type="application/json" id="data{name}">{_shown(text)}</script>\n'
         for name, text in (("", head), *((f"-{place}", group) for place, group in enumerate(groups)))
     )
-    style, code = assets()["viewer.css"].text, script().text
+    style, code = assets()[STYLE].text, assets()[SCRIPT].text
     title = one_line(seen.started.query, 100) if seen.started else seen.run
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'

@@ -1,5 +1,6 @@
 // The page: what the address says is shown.
 
+import "./viewer.css";
 import { besidePage } from "./beside.js";
 import { el, fill } from "./el.js";
 import { listenToKeys } from "./keys.js";
