@@ -19,7 +19,7 @@ export default defineConfig({
     cssMinify: false,
     reportCompressedSize: false,
     rolldownOptions: {
-      input: here("src/main.js"),
+      input: here("src/main.tsx"),
       output: {
         format: "iife",
         entryFileNames: "page.js",

@@ -239,7 +239,7 @@ def going(tmp_path: Path) -> Iterator[tuple[Gate, threading.Thread, Path]]:
         [
             stories.py("print('first', llm_query('one'))", "I begin."),
             stories.py("print('second')", "I go on."),
-            stories.py("submit('the end')", "I am done."),
+            stories.py("print(context)\nsubmit('the end')", "I am done."),
         ]
     )
     engine = RLM(ScriptedModel(gate), sub_model=ScriptedModel(lambda _: "a reply"), runs=tmp_path)
@@ -330,8 +330,14 @@ def test_what_is_chosen_in_the_map_of_a_live_run_stays(
     for _ in range(2):
         gate.let()
     thread.join(SECONDS)
-    page.locator("#only-unread:not([data-before])").wait_for()  # the map at the end of the run
+    page.locator(
+        ".map", has_text="100% of 9 characters was shown"
+    ).wait_for()  # the map at the end of the run
     assert only.is_checked()
+    assert (
+        only.get_attribute("data-before") == "true"
+    )  # the box is the one that was there, and keeps the focus
+    assert page.evaluate("document.activeElement.id") == "only-unread"
     assert window.is_quiet()
     context.close()
 

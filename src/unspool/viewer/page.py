@@ -42,7 +42,7 @@ def page(seen: Seen, *, redacted: bool) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">\n'
         f'<title>{_e(title)}</title><link rel="icon" href="data:,">\n<style>{style}</style></head><body>\n'
-        f"<noscript>{_plain(seen)}</noscript>\n"
+        f'<div id="app"></div>\n<noscript>{_plain(seen)}</noscript>\n'
         f"{data}"
         f"<script>{code}</script>\n</body></html>\n"
     )
