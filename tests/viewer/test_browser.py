@@ -342,6 +342,33 @@ def test_what_is_chosen_in_the_map_of_a_live_run_stays(
     context.close()
 
 
+def test_what_is_open_in_a_live_run_stays(
+    browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
+) -> None:
+    gate, thread, runs = going
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), make_up(runs).url)
+    page = window.open()
+    page.locator(".run", has_text="running").click()
+    page.locator(".run-head .live").wait_for()
+    gate.let()
+    page.locator(".leaf", has_text="turn 1").click()
+    call = page.locator(".call button", has_text="a reply")
+    call.click()
+    page.locator(".opened .reply").wait_for()
+    for element in (call, page.locator(".opened"), page.locator(".part.code"), page.locator(".leaf").nth(1)):
+        element.evaluate("element => { element.dataset.before = 'true'; }")
+    for turns in ("2 turns", "3 turns"):
+        gate.let()
+        page.locator(".run-head", has_text=turns).wait_for()
+    thread.join(SECONDS)
+    page.locator(".run-head", has_text="answered").wait_for()
+    assert page.locator("[data-before]").count() == 4  # each is the element that it was
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
+    assert window.is_quiet()
+    context.close()
+
+
 def test_a_run_that_goes_stays_told(
     browser: Any, make_up: Callable[[Path], Up], tmp_path: Path, capfd: Any
 ) -> None:

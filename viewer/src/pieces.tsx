@@ -1,7 +1,7 @@
 // What is long, in pieces: as much at once as keeps the page answering.
 
 import { Fragment, type ComponentChild, type VNode } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { grouped } from "./format";
 import { useAgain, useLeave } from "./hooks";
 
@@ -41,7 +41,7 @@ export function Pieces<T>({ items, item }: { items: readonly T[]; item: (each: T
     made.current.push(<Fragment key={at}>{item(items[at])}</Fragment>);
   }
   const again = useAgain();
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (made.current.length >= items.length) return;
     const took = performance.now() - begun;
     step.current = Math.max(1, took < FRAME / 2 ? step.current * 2 : took > FRAME ? step.current >> 1 : step.current);

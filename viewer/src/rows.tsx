@@ -141,9 +141,12 @@ export function Rows<T>(look: Look<T>) {
 
 function Panel({ top, sized, children }: { top: number; sized: (height: number) => void; children?: ComponentChildren }) {
   const element = useRef<HTMLDivElement>(null);
+  const measure = () => sized(element.current?.offsetHeight ?? 0);
+  const soon = useFrame(measure);
   useLayoutEffect(() => {
     if (!element.current) return;
-    const grows = new ResizeObserver(() => sized(element.current?.offsetHeight ?? 0));
+    measure(); // before it is seen, so that it never covers a row
+    const grows = new ResizeObserver(soon);
     grows.observe(element.current);
     return () => grows.disconnect();
   }, []);
