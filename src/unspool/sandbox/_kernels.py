@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import SandboxUnavailable
 from . import _sent
+from ._birth import Request
 from ._launch import ENVIRONMENT
 from .worker import Screen
-from .zygote import Request
 
 if TYPE_CHECKING:
     from jupyter_client.blocking.client import BlockingKernelClient

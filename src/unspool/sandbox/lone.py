@@ -40,13 +40,13 @@ from typing import Literal
 from ..errors import SandboxUnavailable
 from . import _packets
 from ._alone import Asked
+from ._birth import SCRATCH, Request
 from ._launch import ENVIRONMENT, packages
 from ._node import remove_tree, scratch_bytes
 from ._processes import Maker
 from .process import Home, HostReply
 from .protocol import ReplSpec
 from .worker import Screen
-from .zygote import SCRATCH, Request
 
 __all__ = ["LACKS", "HostReply", "LoneSandbox"]
 

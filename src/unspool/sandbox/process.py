@@ -32,12 +32,14 @@ from typing import Literal, cast
 from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
 from ..types import CellOutcome, TextPart
 from . import _launch
+from ._birth import SCRATCH, Request
 from ._cell import CellEnd, CellRun
+from ._early import Stay, may_begin_early
 from ._handover import Handed, hand_over_async
 from ._memory import free_memory
 from ._processes import Maker, NodeProcesses
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
-from .zygote import SCRATCH, Request
+from .zygote import Libraries
 
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
@@ -77,6 +79,10 @@ class Home(ABC):
     def maker(self, spec: ReplSpec) -> Maker:
         """Who makes the processes of a REPL that begins, or begins anew."""
 
+    def early(self) -> _launch.Early | None:
+        """Who makes those of a REPL that needs no libraries yet, where that is sooner."""
+        return None
+
     def default_memory(self) -> int:
         """Bytes for a REPL that was not told: half of what is free, shared by those that live. 0 where only
         the other side can know."""
@@ -102,6 +108,8 @@ class ProcessSandbox(Home):
 
     ``namespaces=False`` does without namespaces even where they are to be had: the second tier, as
     on a machine that refuses them. It is for tests and for a look at what such a machine gives.
+    ``libraries`` says when numpy, pandas and pyarrow are imported for all REPLs: ``"beside"`` the first of
+    them, which need not wait for it, ``"before"`` any, or ``"never"`` (code that asks for one imports it then).
     """
 
     takes_parts = True
@@ -109,13 +117,14 @@ class ProcessSandbox(Home):
     forks = True
 
     def __init__(
-        self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True
-    ) -> None:
+        self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True,
+        libraries: Libraries = "beside",
+    ) -> None:  # fmt: skip
         if name not in ("process", "none"):
             raise ConfigError(f"there is no process sandbox {name!r}: use 'process' or 'none'")
         super().__init__()
         self.name = name
-        self.kind = _launch.Kind(hardened=name == "process", namespaces=namespaces)
+        self.kind = _launch.Kind(name == "process", namespaces, libraries)
         self._waiting: list[asyncio.Future[None]] = []  # for room
         self._using = False
 
@@ -170,6 +179,9 @@ class ProcessSandbox(Home):
     def maker(self, spec: ReplSpec) -> Maker:
         return _launch.zygote(self.kind)
 
+    def early(self) -> _launch.Early | None:
+        return _launch.zygote(self.kind).early
+
 
 class ProcessRepl:
     """One node's REPL."""
@@ -184,6 +196,7 @@ class ProcessRepl:
         self._cells = 0  # that have begun
         self._made: list[str] = []
         self._fresh = True  # no cell has run in it
+        self._stay: Stay | None = None  # in a node of the early zygote
         self._turn = asyncio.Lock()
         self._closed = False
 
@@ -204,21 +217,59 @@ class ProcessRepl:
             "length": handed.length,
             "files": self._spec.files,
         }
+        may_be_early = not self._cells and may_begin_early(self._spec, handed, self._memory)
         for left in reversed(range(TRIES)):
-            node = NodeProcesses(self._sandbox.maker(self._spec))
+            early = self._sandbox.early() if may_be_early else None
+            node = NodeProcesses(early or self._sandbox.maker(self._spec))
             try:
                 await node.open(self._spec, handed, request)
                 break
             except _launch.Died:  # what was ready has been killed in its sleep: nothing has run yet
                 if not left:
                     raise
+        if self._closed:
+            await node.close()
+            raise SandboxLost("the REPL was closed while it was opened")
         self._node = node
         self._fresh = True
+        self._stay = None if early is None else Stay(early, self._move)
+        if early is None:
+            self._keep_what_is_shared(handed)
+
+    def _keep_what_is_shared(self, handed: Handed) -> None:
         # What is small can be handed over again: with hundreds of nodes, descriptors are dear. What the
         # worker has not mapped but read would lie in memory twice. What has no seal may have been changed.
         whole = os.fstat(handed.fd).st_size
         if handed.size <= _SMALL or whole > 2 * handed.size or sys.platform != "linux":
             self._drop_context()
+
+    async def _move(self) -> None:
+        """From a node of the early zygote to one of the warm: before the first cell nobody sees it."""
+        async with self._turn:
+            await self._move_now()
+
+    async def _move_now(self) -> None:
+        before, stay = self._node, self._stay
+        if before is None or stay is None or self._closed:
+            return
+        try:
+            await self.start()
+        except (SandboxError, ContextError):  # the one that there is will do
+            return
+        await before.close()
+
+    async def _settle(self, code: str) -> None:
+        """Where the first cell runs."""
+        stay = self._stay
+        assert stay is not None
+        if await stay.before(code):
+            await self._move_now()
+        for ended in (stay, self._stay):
+            if ended is not None:
+                await ended.end()
+        self._stay = None
+        if self._handed is not None:
+            self._keep_what_is_shared(self._handed)
 
     @property
     def context(self) -> object:
@@ -238,6 +289,8 @@ class ProcessRepl:
         async with self._turn:
             if self._closed:
                 raise SandboxLost("the REPL is closed")
+            if self._stay is not None:
+                await self._settle(code)
             notes: list[str] = []
             if self._node is None or self._node.lost is not None:
                 notes.append(await self._restart("its process ended between two cells"))
@@ -255,6 +308,8 @@ class ProcessRepl:
         async with self._turn:
             if self._closed or self._node is None or self._node.lost is not None:
                 raise SandboxLost("the REPL is not there any more")
+            if self._stay is not None:
+                await self._settle("")
             twin = ProcessRepl(self._sandbox, self._spec, on_call)
             twin._memory, twin._cells = self._memory, self._cells
             twin._made, twin._fresh = self._made, self._fresh
@@ -264,6 +319,8 @@ class ProcessRepl:
 
     async def close(self) -> None:
         self._closed = True
+        if self._stay is not None:
+            await self._stay.end()
         try:
             if self._node is not None:
                 await self._node.close()

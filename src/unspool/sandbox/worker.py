@@ -2000,6 +2000,9 @@ def rehearse() -> None:
     FrameReader().feed(pack("ready"))
 
 
+_seeds: list[int] = []  # of this node, where it has one
+
+
 def reseed(seed: int) -> None:
     """A node that is resumed draws the same random numbers again, the system's too: ``uuid4`` and numpy's
     ``default_rng()`` begin with those. Nothing here has to be kept from guessing them."""
@@ -2014,9 +2017,15 @@ def reseed(seed: int) -> None:
     random.Random.seed = seeded  # type: ignore[method-assign]
     random.seed = random._inst.seed
     random.seed(seed)
+    _seeds.append(seed)
+    seed_numpy()
+
+
+def seed_numpy() -> None:
+    """The same of numpy's own numbers, where it is there by now: it may be imported later."""
     numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed & 0xFFFFFFFF)
+    if numpy is not None and _seeds:
+        numpy.random.seed(_seeds[-1] & 0xFFFFFFFF)
 
 
 class Worker:
