@@ -1,10 +1,10 @@
 """How a fork of the zygote becomes a node: a keeper, and the worker that it watches.
 
-Contract: :func:`run_node` is called in a fresh fork, with the socket over which a request will come; it returns
-when the node is no more. Runs no model code itself. Standard library only; importable as a sibling module too.
+Contract: :func:`run_node` is called in a fresh fork, with the socket over which a request will come; it
+returns when the node is no more. Standard library only; importable as a sibling module too.
 
->>> Request(memory=1, mapped=0, context="pickle", start=0, length=0, files=False)["memory"]
-1
+>>> MAX_PROCESSES
+32
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, TypedDict, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 if TYPE_CHECKING:
     from ..reach.marks import Marks
 if TYPE_CHECKING or __package__:
     from . import _branching, _forks, _parcel, _texts, keeper, linux, worker
+    from ._request import SCRATCH, Request
 else:
     import _forks
 
@@ -35,8 +36,9 @@ else:
     import keeper
     import linux
     import worker
+    from _request import SCRATCH, Request
 
-    # The folder of reach has modules named as the standard library's, and this one as anybody's: it comes last.
+    # The folder of reach has modules named as the standard library's: it comes last.
     own, sys.path[0:1] = sys.path[0:1], []
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     import reach.dataframes
@@ -49,21 +51,9 @@ else:
     del sys.path[-1]
     sys.path[0:0] = own
 
-SCRATCH = 256 << 20  # bytes
 MAX_PROCESSES = 32  # of one node; what is more than a handful is a mistake that multiplies
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
-
-
-class Request(TypedDict):
-    """The host's request for a node. Sizes in bytes, a text's place in characters."""
-
-    memory: int
-    mapped: int
-    context: str  # "pickle", or the layout of a text
-    start: int
-    length: int
-    files: bool  # it will be handed descriptors of the user's files
 
 
 def reseed() -> None:

@@ -1,9 +1,9 @@
 """A REPL in a node of the early zygote: whether it may begin there, and how long it stays.
 
-Contract: :func:`may_begin_early` says whether a REPL can do without the libraries at first. :class:`Stay` is of
-one that does: ``moved`` is called, once, when the zygote is warm, unless it was left or ended before;
-:meth:`Stay.before` says before the first cell whether it has to move for it. Nothing of this is seen from
-inside: the same names, the same random numbers.
+Contract: :func:`may_begin_early` says whether a REPL can do without libraries at first. A :class:`Stay` is
+that of one which does: it has the REPL move as soon as the zygote is warm, unless its first cell comes before
+that; :meth:`Stay.before` says whether that cell has to wait. Nothing of this is seen from inside: the same
+names, the same random numbers.
 
 >>> names_a_library("import pandas as pd"), names_a_library("print(len(context))")
 (True, False)

@@ -17,10 +17,11 @@ import tempfile
 from typing import TYPE_CHECKING, NoReturn, cast
 
 if TYPE_CHECKING or __package__:
-    from . import _birth, _memory, _texts, _warm, _wire
+    from . import _birth, _memory, _request, _texts, _warm, _wire
 else:
     import _birth
     import _memory
+    import _request
     import _texts
     import _warm
     import _wire
@@ -33,7 +34,7 @@ class FarSide(_wire.Mux):
         control, self._control = socket.socketpair()
         orders, self._orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         super().__init__(wire, control, orders, bounded=False)
-        self._request: _birth.Request | None = None
+        self._request: _request.Request | None = None
         self._left = 0  # bytes of the context, or of files, that are still to come
         self._context = self._room = -1
         self._files: list[tuple[int, int]] = []  # descriptors and how many bytes each still lacks

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import SandboxUnavailable
 from . import _sent
-from ._birth import Request
 from ._launch import ENVIRONMENT
+from ._request import Request
 from .worker import Screen
 
 if TYPE_CHECKING:

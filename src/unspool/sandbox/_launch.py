@@ -2,11 +2,11 @@
 
 Contract: :func:`zygote` gives the running one, or starts one without waiting for it: requests are
 kept by the socket until it is warm. The process gets a fixed environment, its sockets and nothing
-else of the host's. A thread of its own starts it, hears its news and waits for its end, because the kernel ties
-the zygote's life to the thread that made it.
+else of the host's. A thread of its own starts it, hears its news and waits for its end, because the
+kernel ties the zygote's life to the thread that made it.
 
 A zygote is *warm* once it has imported what models use (numpy, pandas and pyarrow among it), which takes a
-second. Until then there may be an :class:`Early` one beside it, whose nodes import that when code asks for it.
+second. Until then there may be an :class:`Early` one beside it, whose nodes import that when code asks.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from ..errors import SandboxUnavailable
-from ._birth import Request
-from .zygote import Libraries, Setup
+from ._request import Libraries, Request, Setup
 
 ENVIRONMENT: Mapping[str, str] = {
     "LANG": "C.UTF-8",
@@ -57,8 +56,8 @@ def packages() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a zygote is asked to be. ``namespaces`` False: not even where they are to be had. ``libraries`` says
-    when what models use is imported: ``beside`` the first REPLs, ``before`` any, or ``never``."""
+    """What a zygote is asked to be. ``namespaces`` False: not even where they are to be had. ``libraries``
+    says when what models use is imported: ``beside`` the first REPLs, ``before`` any, or ``never``."""
 
     hardened: bool
     namespaces: bool = True

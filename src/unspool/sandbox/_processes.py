@@ -17,9 +17,9 @@ from typing import Protocol
 
 from ..errors import ContextError, SandboxUnavailable
 from . import _packets
-from ._birth import Request
 from ._channel import FrameChannel, PacketChannel
 from ._handover import Handed
+from ._request import Request
 from ._texts import memory_file, seal
 from .protocol import ReplSpec
 from .worker import Frame, FrameReader, ProtocolError, Screen, pack

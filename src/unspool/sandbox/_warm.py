@@ -1,8 +1,8 @@
 """What a zygote imports so that its nodes need not, and what a node does where that has not happened.
 
 Contract: :func:`warm_up` imports what models use. It never computes anything, since threads must not start,
-and it asks before each module whether it should go on. :class:`Late` is for the nodes of a zygote that has not
-imported it: there a library is imported when code asks for it, and the random numbers that code draws
+and it asks before each module whether it should go on. :class:`Late` is for the nodes of a zygote that has
+not imported it: there a library is imported when code asks for it, and the random numbers that code draws
 afterwards are those that it would have drawn had the library been there before. Standard library only;
 importable as a sibling module too.
 

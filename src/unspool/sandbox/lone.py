@@ -40,10 +40,10 @@ from typing import Literal
 from ..errors import SandboxUnavailable
 from . import _packets
 from ._alone import Asked
-from ._birth import SCRATCH, Request
 from ._launch import ENVIRONMENT, packages
 from ._node import remove_tree, scratch_bytes
 from ._processes import Maker
+from ._request import SCRATCH, Request
 from .process import Home, HostReply
 from .protocol import ReplSpec
 from .worker import Screen

@@ -29,17 +29,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
+from ..errors import ConfigError, ContextError, SandboxError, SandboxLost, SandboxUnavailable
 from ..types import CellOutcome, TextPart
 from . import _launch
-from ._birth import SCRATCH, Request
 from ._cell import CellEnd, CellRun
 from ._early import Stay, may_begin_early
 from ._handover import Handed, hand_over_async
 from ._memory import free_memory
 from ._processes import Maker, NodeProcesses
+from ._request import SCRATCH, Libraries, Request
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
-from .zygote import Libraries
 
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
@@ -109,7 +108,7 @@ class ProcessSandbox(Home):
     ``namespaces=False`` does without namespaces even where they are to be had: the second tier, as
     on a machine that refuses them. It is for tests and for a look at what such a machine gives.
     ``libraries`` says when numpy, pandas and pyarrow are imported for all REPLs: ``"beside"`` the first of
-    them, which need not wait for it, ``"before"`` any, or ``"never"`` (code that asks for one imports it then).
+    them, which need not wait for it, ``"before"`` any, or ``"never"``: code that asks for one imports it.
     """
 
     takes_parts = True
@@ -129,9 +128,7 @@ class ProcessSandbox(Home):
         self._using = False
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
-        if not self._using:
-            self._using = True
-            _launch.use(self.kind)
+        self.prepare()
         await self._room()
         return await super().open(spec, on_call)
 
@@ -178,6 +175,14 @@ class ProcessSandbox(Home):
 
     def maker(self, spec: ReplSpec) -> Maker:
         return _launch.zygote(self.kind)
+
+    def prepare(self) -> None:
+        """For who is going to open a REPL: what it needs is started, and not waited for."""
+        if not self._using:
+            self._using = True
+            _launch.use(self.kind)
+        with contextlib.suppress(SandboxUnavailable):  # which open will say
+            _launch.zygote(self.kind)
 
     def early(self) -> _launch.Early | None:
         return _launch.zygote(self.kind).early

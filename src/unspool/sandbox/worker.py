@@ -24,7 +24,6 @@ import __future__
 
 import _sitebuiltins
 import ast
-import asyncio
 import builtins
 import contextlib
 import dataclasses
@@ -1831,6 +1830,8 @@ class Repl:
 
     def _execute(self, codes: Sequence[types.CodeType]) -> object:
         if any(code.co_flags & _COROUTINE for code in codes):
+            import asyncio  # it takes longer to import than all the rest of a worker
+
             try:
                 return asyncio.run(self._execute_async(codes))
             finally:  # run leaves the thread without a loop, where asyncio.get_event_loop() would make one
@@ -1846,6 +1847,8 @@ class Repl:
             value = eval(code, self.namespace)
             if code.co_flags & _COROUTINE:
                 value = await value
+        import asyncio
+
         me = asyncio.current_task()
         left = [task for task in asyncio.all_tasks() if task is not me]
         if left:

@@ -27,10 +27,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NoReturn, TypedDict
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING or __package__:
     from . import _birth, _forks, _practice, _texts, _warm, keeper, linux, worker
+    from ._request import Libraries, Setup
 else:  # executed as a file: its siblings are not a package here
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import _birth
@@ -41,10 +42,10 @@ else:  # executed as a file: its siblings are not a package here
     import keeper
     import linux
     import worker
+    from _request import Libraries, Setup
 
     sys.path[0:1] = []
 
-Libraries = Literal["beside", "before", "never"]
 SPARES = 3  # nodes that wait for a request
 MOST_SPARES = 8  # where so many were asked for at once
 QUIET = 10  # milliseconds without a request, after which another one is made
@@ -52,15 +53,6 @@ CALM = 150  # the same for those beyond the usual
 HEAD_START = 100  # milliseconds that the first REPL has the processor for itself, if no more is asked for
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
-
-
-class Setup(TypedDict):
-    """The host's first message."""
-
-    hardened: bool
-    namespaces: bool  # enter them where they are to be had
-    packages: list[str]  # site-packages: read-only, on sys.path
-    libraries: Libraries  # when it imports what models use: see :mod:`unspool.sandbox._launch`
 
 
 class Zygote:
@@ -92,9 +84,7 @@ class Zygote:
             poll = select.poll()
             poll.register(self._control, select.POLLIN)
             poll.poll(HEAD_START)
-        warm = self._warm_up() if setup["libraries"] != "never" else self._leave_cold()
-        _forks.unwatch()
-        self._tell({"warm": warm})
+        self._tell({"warm": self._warm_up(setup["libraries"])})
         self._answer()
 
     def _tell(self, news: dict[str, object]) -> None:
@@ -135,22 +125,25 @@ class Zygote:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
         self._zero_copy = _texts.self_test()
         _warm.import_random()
+        return {"tier": tier, "zero_copy": self._zero_copy}
+
+    def _warm_up(self, libraries: Libraries) -> list[str]:
+        """Makes what all nodes have in common; returns the modules that models use."""
+        done = []
+        if libraries == "never":
+            self._leave_cold()
+        else:
+            done = _warm.warm_up(_warm.WARM, self._end_if_alone)
+        _forks.unwatch()
         _birth.reseed()  # as each node will
         _practice.practise()
         gc.collect()
         gc.freeze()
-        return {"tier": tier, "zero_copy": self._zero_copy}
-
-    def _warm_up(self) -> list[str]:
-        done = _warm.warm_up(_warm.WARM, self._end_if_alone)
-        _birth.reseed()
-        gc.collect()
-        gc.freeze()
         return done
 
-    def _leave_cold(self) -> list[str]:
+    @staticmethod
+    def _leave_cold() -> None:
         sys.meta_path.insert(0, _warm.Late(_warm.WARM, worker.seed_numpy))
-        return []
 
     def _end_if_alone(self) -> None:
         poll = select.poll()
