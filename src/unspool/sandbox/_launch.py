@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import site
 import socket
 import subprocess
@@ -87,6 +88,7 @@ class Zygote:
         }  # fmt: skip
         self._control.send(json.dumps(setup).encode())
         self.pid: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self.ended: Future[None] = Future()
         self.warm: Future[None] = Future()  # done when it is, and when it will not be any more
         self.early: Early | None = None  # who makes nodes until then
@@ -120,7 +122,7 @@ class Zygote:
         finally:
             for end in theirs:
                 end.close()
-        self.pid = process.pid
+        self._process, self.pid = process, process.pid
         poll = select.poll()
         with contextlib.suppress(ValueError):  # it was closed here
             poll.register(self._control, select.POLLIN)
@@ -192,6 +194,8 @@ class Zygote:
         with contextlib.suppress(OSError):  # it has ended
             self._control.shutdown(socket.SHUT_RDWR)  # close alone would not wake who waits for its news
         self._control.close()
+        if self._process is not None and not self.warm.done():
+            self._process.send_signal(signal.SIGTERM)  # it does not listen while it imports
         self._leave_early()
 
 

@@ -1,13 +1,12 @@
 """What a zygote imports so that its nodes need not, and what a node does where that has not happened.
 
-Contract: :func:`warm_up` imports what models use. It never computes anything, since threads must not start,
-and it asks before each module whether it should go on. :class:`Late` is for the nodes of a zygote that has
-not imported it: there a library is imported when code asks for it, and the random numbers that code draws
-afterwards are those that it would have drawn had the library been there before. Standard library only;
-importable as a sibling module too.
+Contract: :func:`warm_up` imports what models use. It never computes anything, since threads must not start.
+:class:`Late` is for the nodes of a zygote that has not imported it: there a library is imported when code
+asks for it, and the random numbers that code draws afterwards are those that it would have drawn had the
+library been there before. Standard library only; importable as a sibling module too.
 
 >>> import sys
->>> warm_up(["colorsys", "there_is_none"], lambda: None), "colorsys" in sys.modules
+>>> warm_up(["colorsys", "there_is_none"]), "colorsys" in sys.modules
 (['colorsys'], True)
 """
 
@@ -15,110 +14,28 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib.abc
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    import importlib.abc
     import random
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
-WARM = [
-    "__future__",
-    "abc",
-    "argparse",
-    "array",
-    "ast",
-    "asyncio",
-    "base64",
-    "binascii",
-    "bisect",
-    "builtins",
-    "calendar",
-    "cmath",
-    "collections",
-    "collections.abc",
-    "colorsys",
-    "concurrent.futures",
-    "contextlib",
-    "copy",
-    "csv",
-    "ctypes",
-    "dataclasses",
-    "datetime",
-    "decimal",
-    "difflib",
-    "email",
-    "email.utils",
-    "enum",
-    "fractions",
-    "functools",
-    "gc",
-    "getpass",
-    "glob",
-    "graphlib",
-    "gzip",
-    "hashlib",
-    "heapq",
-    "html",
-    "html.parser",
-    "inspect",
-    "io",
-    "itertools",
-    "json",
-    "linecache",
-    "locale",
-    "logging",
-    "math",
-    "mmap",
-    "multiprocessing",
-    "numbers",
-    "operator",
-    "os",
-    "pathlib",
-    "pickle",
-    "pprint",
-    "queue",
-    "re",
-    "reprlib",
-    "secrets",
-    "select",
-    "shlex",
-    "shutil",
-    "signal",
-    "sqlite3",
-    "stat",
-    "statistics",
-    "string",
-    "struct",
-    "sys",
-    "tempfile",
-    "textwrap",
-    "threading",
-    "time",
-    "timeit",
-    "token",
-    "tokenize",
-    "traceback",
-    "types",
-    "typing",
-    "unicodedata",
-    "urllib.parse",
-    "uuid",
-    "warnings",
-    "weakref",
-    "xml.etree.ElementTree",
-    "zipfile",
-    "zlib",
-    "zoneinfo",
-    "numpy",
-    "pandas",
-    "pyarrow",
-]
+_WARM = """
+__future__ abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath collections
+collections.abc colorsys concurrent.futures contextlib copy csv ctypes dataclasses datetime decimal
+difflib email email.utils enum fractions functools gc getpass glob graphlib gzip hashlib heapq html
+html.parser inspect io itertools json linecache locale logging math mmap multiprocessing numbers
+operator os pathlib pickle pprint queue re reprlib secrets select shlex shutil signal sqlite3 stat
+statistics string struct sys tempfile textwrap threading time timeit token tokenize traceback types
+typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
+numpy pandas pyarrow
+"""
+WARM = _WARM.split()
 
 
 def import_random() -> None:
@@ -130,46 +47,27 @@ def import_random() -> None:
         os.register_at_fork = register
 
 
-def warm_up(names: Sequence[str], go_on: Callable[[], object]) -> list[str]:
-    """Imports them; returns those that are there. ``go_on`` is called before each module that is not there
-    yet, theirs included, and may end the process."""
+def warm_up(names: Sequence[str]) -> list[str]:
+    """Imports them; returns those that are there."""
     import warnings
 
     import_random()
     done = []
-    asking = _Asking(go_on)
     collected = gc.isenabled()
     gc.disable()  # of what modules are made of, nothing goes away
-    sys.meta_path.insert(0, asking)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for name in names:
-                with contextlib.suppress(Exception):  # whatever a package does at import is not our concern
-                    __import__(name)
-                    done.append(name)
-    finally:
-        sys.meta_path.remove(asking)
-        if collected:
-            gc.enable()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            with contextlib.suppress(Exception):  # whatever a package does at import is not our concern
+                __import__(name)
+                done.append(name)
+    if collected:
+        gc.enable()
     return done
 
 
-class _Asking(importlib.abc.MetaPathFinder):
-    """Finds nothing, but is asked for each module."""
-
-    def __init__(self, go_on: Callable[[], object]) -> None:
-        self._go_on = go_on
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        self._go_on()
-        return None
-
-
-class Late(importlib.abc.MetaPathFinder):
-    """Sees to it that these modules, imported by code of a node, leave its random numbers alone."""
+class Late:
+    """A finder. Modules of these names, imported by code of a node, leave its random numbers alone."""
 
     def __init__(self, names: Collection[str], seed_numpy: Callable[[], object]) -> None:
         self._names = {name for name in names if name not in sys.modules}
@@ -180,6 +78,8 @@ class Late(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname not in self._names:
             return None
+        import importlib.util
+
         self._names.discard(fullname)  # the others are asked now
         try:
             found = importlib.util.find_spec(fullname)
@@ -187,11 +87,12 @@ class Late(importlib.abc.MetaPathFinder):
             self._names.add(fullname)
             raise
         if found is not None and found.loader is not None:
-            found.loader = _Aside(found.loader, self._seed_numpy if fullname == "numpy" else None)
+            then = self._seed_numpy if fullname == "numpy" else None
+            found.loader = cast("importlib.abc.Loader", _Aside(found.loader, then))
         return found
 
 
-class _Aside(importlib.abc.Loader):
+class _Aside:
     """Another loader, beside the random numbers."""
 
     def __init__(self, loader: importlib.abc.Loader, then: Callable[[], object] | None) -> None:

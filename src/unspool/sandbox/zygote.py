@@ -79,13 +79,23 @@ class Zygote:
             self._control.send(json.dumps({"error": str(error)}).encode())
             os._exit(1)
         self._tell(hello)
+        self._heed(signal.SIGTERM)  # while it imports, it does not listen for the end of the host
         if early is not None:
             self._fork_early(early)
             poll = select.poll()
             poll.register(self._control, select.POLLIN)
-            poll.poll(HEAD_START)
-        self._tell({"warm": self._warm_up(setup["libraries"])})
+            if any(event & select.POLLHUP for _, event in poll.poll(HEAD_START)):
+                self._end()
+        warm = self._warm_up(setup["libraries"])
+        self._heed(0)
+        self._tell({"warm": warm})
         self._answer()
+
+    def _heed(self, order: int) -> None:
+        """From here on this signal ends it, which it gets when the host dies, too. 0: not any more."""
+        signal.signal(signal.SIGTERM, self._end if order else signal.SIG_DFL)
+        if not self._hardened:  # else it dies at once
+            ctypes.CDLL(None).prctl(_SET_PDEATHSIG, order)
 
     def _tell(self, news: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # the host may have gone: then there is nothing to read, either
@@ -133,7 +143,7 @@ class Zygote:
         if libraries == "never":
             self._leave_cold()
         else:
-            done = _warm.warm_up(_warm.WARM, self._end_if_alone)
+            done = _warm.warm_up(_warm.WARM)
         _forks.unwatch()
         _birth.reseed()  # as each node will
         _practice.practise()
@@ -144,12 +154,6 @@ class Zygote:
     @staticmethod
     def _leave_cold() -> None:
         sys.meta_path.insert(0, _warm.Late(_warm.WARM, worker.seed_numpy))
-
-    def _end_if_alone(self) -> None:
-        poll = select.poll()
-        poll.register(self._control, 0)
-        if poll.poll(0):
-            self._end()
 
     def _fork_early(self, control: socket.socket) -> None:
         """The early zygote. It ends with this one at the latest."""
@@ -164,6 +168,7 @@ class Zygote:
             prctl(_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() == parent:
                 prctl(_SET_CHILD_SUBREAPER, 1)
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 self._control.close()
                 self._leave_cold()
                 _forks.unwatch()
@@ -231,7 +236,7 @@ class Zygote:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
 
-    def _end(self) -> NoReturn:
+    def _end(self, *signalled: object) -> NoReturn:
         """The host is gone. Every keeper sees it too; where this is pid 1, its end is theirs."""
         if os.getpid() != 1:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
