@@ -215,6 +215,7 @@ class Early:
             try:
                 socket.send_fds(self._control, [json.dumps(request).encode()], fds)
             except OSError as error:
+                self.zygote.early = None  # the next one is asked of the zygote itself
                 raise Died(f"the sandbox cannot start: {error}") from None
 
     async def why(self, reason: str) -> SandboxUnavailable:

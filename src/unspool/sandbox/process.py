@@ -22,7 +22,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -37,7 +36,8 @@ from ._early import Stay, may_begin_early
 from ._handover import Handed, hand_over_async
 from ._memory import free_memory
 from ._processes import Maker, NodeProcesses
-from ._request import SCRATCH, Libraries, Request
+from ._request import Libraries, Request
+from ._why import why_killed
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
 
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
@@ -364,11 +364,11 @@ class ProcessRepl:
                 )
         elif end.how == "rolled_back":
             outcome = "rolled_back"
-            told.append(f"{self._words(end)}; {_AS_BEFORE}")
+            told.append(f"{self._why(end)}; {_AS_BEFORE}")
         else:
             # Before the first cell there is nothing but the context, so a new REPL is as good as the old one.
             outcome = "rolled_back" if self._fresh else "restarted"
-            why = self._words(end)
+            why = self._why(end)
             note = await self._restart(why)
             told.append(f"{why}; {_AS_BEFORE}" if outcome == "rolled_back" else note)
         if end.accepted:
@@ -378,40 +378,10 @@ class ProcessRepl:
             tuple(told), end.seconds, end.own_seconds, end.ranges,
         )  # fmt: skip
 
-    def _words(self, end: CellEnd) -> str:
-        """Why a cell was killed."""
-        limit = f"{self._memory / 1e6:,.0f} MB" if self._memory else "half of what was free where it runs"
-        if end.killed_for == "memory" or end.word == "memory":
-            return f"killed for memory: the limit of the REPL is {limit}"
-        if end.killed_for == "scratch":
-            return f"killed for what it wrote to its folder: the limit is {SCRATCH >> 20} MB"
-        if end.killed_for == "processes":
-            return "killed for the number of its processes and threads"
-        if end.word == "links":
-            return "the cell has closed file descriptors that the REPL needs"
-        if end.killed:
-            why = f" ({end.reason})" if end.reason else ""
-            return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt{why}"
-        if end.how == "lost" and end.reason.startswith("the worker broke"):
-            return end.reason
-        if end.how == "lost" and self._node is not None and end.reason == self._node.gone:
-            return end.reason
-        return _status(end.status)
+    def _why(self, end: CellEnd) -> str:
+        return why_killed(end, self._memory, "" if self._node is None else self._node.gone)
 
 
 def _let_go(turn: asyncio.Future[None]) -> None:
     if not turn.done():
         turn.set_result(None)
-
-
-def _status(status: int) -> str:
-    """How a process ended, in words."""
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        if number == signal.SIGKILL:
-            return "killed (SIGKILL), by the system for want of memory or by itself"
-        try:
-            return f"crashed: {signal.Signals(number).name}"
-        except ValueError:
-            return f"crashed: signal {number}"
-    return f"its process ended: os._exit({os.waitstatus_to_exitcode(status)})"
