@@ -85,7 +85,7 @@ ensure_env() {
         install --require-hashes --no-deps -r "$root/requirements/$set.txt"
         install --no-deps --no-build-isolation -e "$root"
         # uv compiles nothing, and a sandbox may write nothing: without this every start of one compiles it all again.
-        "$python" -c 'from unspool.sandbox.zygote import warm_up; warm_up([])'
+        "$python" -c 'from unspool.sandbox._warm import WARM, warm_up; warm_up(WARM)'
         env_key "$set" | cksum >"$venv/.unspool-$set"
     fi
     exec 9>&-

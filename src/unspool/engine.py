@@ -39,7 +39,7 @@ from .prompts import Profile, get_profile
 from .prompts.profile import names_in
 from .replay import Replay
 from .resume import Past
-from .sandbox.shared import shared_sandbox
+from .sandbox.shared import prepare, shared_sandbox
 from .scope import Limits, Scope, Task
 from .strategies import Choice, Given, StrategyName, strategy_of
 from .tools import Toolbox
@@ -137,6 +137,8 @@ class Engine:
     ) -> None:
         """``driver``: who sends the code, in the place of the root model."""
         settings = self._settings
+        if isinstance(settings.sandbox, str):
+            prepare(settings.sandbox)  # while the models are made ready
         strategy = "rlm" if driver else strategy or settings.strategy
         models = await self._models.ready(priced=settings.budget.usd is not None)
         log = EventLog(new_id())

@@ -18,7 +18,9 @@ from unspool.testing.sandbox_conformance import CHECKS, as_test, conform
 
 from .test_command import LACKS
 
-KINDS = (_launch.Kind(hardened=True), _launch.Kind(hardened=False))
+KINDS = (
+    _launch.Kind(hardened=True), _launch.Kind(hardened=False), _launch.Kind(hardened=True, libraries="never"),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,6 +34,7 @@ def warm() -> Iterator[None]:
 
 
 test_process = as_test(lambda: ProcessSandbox("process"))
+test_process_without_libraries = as_test(lambda: ProcessSandbox("process", libraries="never"))
 test_none = as_test(lambda: ProcessSandbox("none"))
 test_command = as_test(lambda: CommandSandbox([sys.executable, "-"]), lacks=LACKS)
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict
 if TYPE_CHECKING or __package__:
     from ..reach.marks import Marks
     from . import _parcel, _texts, worker
-    from .zygote import Request
+    from ._request import Request
 else:  # executed as a file: its siblings are not a package here
     _HERE = os.path.dirname(os.path.abspath(__file__))
     sys.path.insert(0, _HERE)

@@ -17,12 +17,14 @@ import tempfile
 from typing import TYPE_CHECKING, NoReturn, cast
 
 if TYPE_CHECKING or __package__:
-    from . import _memory, _texts, _wire, zygote
+    from . import _birth, _memory, _request, _texts, _warm, _wire
 else:
+    import _birth
     import _memory
+    import _request
     import _texts
+    import _warm
     import _wire
-    import zygote
 
 
 class FarSide(_wire.Mux):
@@ -32,7 +34,7 @@ class FarSide(_wire.Mux):
         control, self._control = socket.socketpair()
         orders, self._orders = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         super().__init__(wire, control, orders, bounded=False)
-        self._request: zygote.Request | None = None
+        self._request: _request.Request | None = None
         self._left = 0  # bytes of the context, or of files, that are still to come
         self._context = self._room = -1
         self._files: list[tuple[int, int]] = []  # descriptors and how many bytes each still lacks
@@ -90,7 +92,7 @@ class FarSide(_wire.Mux):
                     os.close(fd)
                 for held in (post, self._control, self._orders, self.streams[0].sock, self.orders):
                     cast(socket.socket, held).close()
-                zygote.run_node(theirs, hardened=False, zero_copy=zero_copy)
+                _birth.run_node(theirs, hardened=False, zero_copy=zero_copy)
             finally:
                 os._exit(1)
         theirs.close()
@@ -150,7 +152,7 @@ def serve() -> NoReturn:
     os.close(nothing)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the host decides
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    zygote.import_random()
+    _warm.import_random()
     side = FarSide(_wire.Wire(source, sink))
     code = 0
     try:

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 from ..errors import SandboxUnavailable
 from . import _sent
 from ._launch import ENVIRONMENT
+from ._request import Request
 from .worker import Screen
-from .zygote import Request
 
 if TYPE_CHECKING:
     from jupyter_client.blocking.client import BlockingKernelClient

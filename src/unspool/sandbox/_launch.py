@@ -1,9 +1,12 @@
 """Starting the zygote: one per host process and kind, shared by all sandboxes of that kind.
 
 Contract: :func:`zygote` gives the running one, or starts one without waiting for it: requests are
-kept by the socket until it is warm. The process gets a fixed environment, one socket and nothing
-else of the host's. A thread of its own starts it and waits for its end, because the kernel ties the
-zygote's life to the thread that made it.
+kept by the socket until it is warm. The process gets a fixed environment, its sockets and nothing
+else of the host's. A thread of its own starts it, hears its news and waits for its end, because the
+kernel ties the zygote's life to the thread that made it.
+
+A zygote is *warm* once it has imported what models use (numpy, pandas and pyarrow among it), which takes a
+second. Until then there may be an :class:`Early` one beside it, whose nodes import that when code asks.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import asyncio
 import contextlib
 import json
 import os
+import select
+import signal
 import site
 import socket
 import subprocess
@@ -23,7 +28,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from ..errors import SandboxUnavailable
-from .zygote import Request, Setup
+from ._request import Libraries, Request, Setup
 
 ENVIRONMENT: Mapping[str, str] = {
     "LANG": "C.UTF-8",
@@ -52,10 +57,12 @@ def packages() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a zygote is asked to be. ``namespaces`` False: not even where they are to be had."""
+    """What a zygote is asked to be. ``namespaces`` False: not even where they are to be had. ``libraries``
+    says when what models use is imported: ``beside`` the first REPLs, ``before`` any, or ``never``."""
 
     hardened: bool
     namespaces: bool = True
+    libraries: Libraries = "beside"
 
 
 class Died(SandboxUnavailable):
@@ -72,39 +79,64 @@ class Zygote:
         self.hello: Mapping[str, object] = {}
         self.status: int | None = None  # how it ended
         self._failure = ""
+        self._lock = threading.RLock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
         setup: Setup = {
-            "hardened": kind.hardened, "namespaces": kind.namespaces, "packages": packages(), "warm": [],
+            "hardened": kind.hardened, "namespaces": kind.namespaces, "packages": packages(),
+            "libraries": kind.libraries,
         }  # fmt: skip
         self._control.send(json.dumps(setup).encode())
         self.pid: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self.ended: Future[None] = Future()
-        threading.Thread(target=self._live, args=(theirs,), name="unspool-zygote", daemon=True).start()
+        self.warm: Future[None] = Future()  # done when it is, and when it will not be any more
+        self.early: Early | None = None  # who makes nodes until then
+        others = [theirs]
+        if kind.libraries == "beside":
+            self.early = Early(self)
+            others.append(self.early.theirs)
+        threading.Thread(target=self._live, args=(others,), name="unspool-zygote", daemon=True).start()
 
-    def _live(self, theirs: socket.socket) -> None:
+    def _live(self, theirs: Sequence[socket.socket]) -> None:
         try:
             self._run(theirs)
         finally:
+            self._leave_early()
             self.ended.set_result(None)
 
-    def _run(self, theirs: socket.socket) -> None:
+    def _run(self, theirs: Sequence[socket.socket]) -> None:
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zygote.py")
+        fds = [end.fileno() for end in theirs]
         # Not -I: it would ignore PYTHONHASHSEED too. The environment is ours, so nothing else differs.
-        command = [sys.executable, "-S", "-s", "-P", path, str(theirs.fileno())]
+        command = [sys.executable, "-S", "-s", "-P", path, *map(str, fds)]
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env=dict(ENVIRONMENT), cwd="/", pass_fds=[theirs.fileno()], start_new_session=True,
+                env=dict(ENVIRONMENT), cwd="/", pass_fds=fds, start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             self._failure = f"{sys.executable!r} could not be started: {error}"
             self.status = -1
-            theirs.close()
             return
-        theirs.close()
-        self.pid = process.pid
+        finally:
+            for end in theirs:
+                end.close()
+        self._process, self.pid = process, process.pid
+        poll = select.poll()
+        with contextlib.suppress(ValueError):  # it was closed here
+            poll.register(self._control, select.POLLIN)
+            while poll.poll() and self.listen():
+                pass
         self.status = process.wait()
+
+    def _leave_early(self) -> None:
+        with self._lock:
+            early, self.early = self.early, None
+            if early is not None:
+                early.close()
+            if not self.warm.done():
+                self.warm.set_result(None)
 
     @property
     def alive(self) -> bool:
@@ -119,12 +151,20 @@ class Zygote:
             return self._failure
         return f"the zygote ended with status {self.status}"
 
-    def listen(self) -> None:
-        """Reads its first message, if it has come."""
-        if not self.hello:
-            with contextlib.suppress(OSError):
-                if data := self._control.recv(1 << 16):
-                    self.hello = json.loads(data)
+    def listen(self) -> bool:
+        """Takes in what it has said, if it has; whether more may come. From any thread."""
+        with self._lock:
+            try:
+                data = self._control.recv(1 << 16)
+            except BlockingIOError:
+                return True
+            except OSError:  # it was closed here
+                return False
+            if data:
+                self.hello = {**self.hello, **json.loads(data)}
+        if "warm" in self.hello:
+            self._leave_early()
+        return bool(data)
 
     def open(self, request: Request, fds: Sequence[int]) -> None:
         try:
@@ -151,7 +191,43 @@ class Zygote:
 
     def close(self) -> None:
         """Lets it end; its nodes end with it. ``ended`` is done when they have."""
+        with contextlib.suppress(OSError):  # it has ended
+            self._control.shutdown(socket.SHUT_RDWR)  # close alone would not wake who waits for its news
         self._control.close()
+        if self._process is not None and not self.warm.done():
+            self._process.send_signal(signal.SIGTERM)  # it does not listen while it imports
+        self._leave_early()
+
+
+class Early:
+    """The host's end of the zygote that makes nodes while ``zygote`` is not warm yet."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self.zygote = zygote
+        self.seconds = zygote.seconds
+        self._control, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.setblocking(False)
+        self._lock = threading.Lock()  # it is closed by another thread than asks it
+
+    def open(self, request: Request, fds: Sequence[int]) -> None:
+        """Asks for a node. Raises :class:`Died` where there is no early zygote any more."""
+        with self._lock:
+            try:
+                socket.send_fds(self._control, [json.dumps(request).encode()], fds)
+            except OSError as error:
+                self.zygote.early = None  # the next one is asked of the zygote itself
+                raise Died(f"the sandbox cannot start: {error}") from None
+
+    async def why(self, reason: str) -> SandboxUnavailable:
+        return await self.zygote.why(reason)
+
+    def gone(self) -> str:
+        return self.zygote.gone()
+
+    def close(self) -> None:
+        """No more nodes; those that there are live on."""
+        with self._lock:
+            self._control.close()
 
 
 ADVICE = (

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import SandboxUnavailable
 from . import _packets, _sent, _wire
-from .zygote import Request
+from ._request import Request
 
 READY_SECONDS = 60.0  # for the REPL, once Python has answered
 _NOISE = 1 << 20  # bytes that may come before Python's own first word

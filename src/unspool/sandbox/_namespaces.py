@@ -278,12 +278,20 @@ def _finish_root() -> None:
 
 
 def _wait_for_the_end() -> NoReturn:
-    """The process left outside: holds nothing open, dies with the host, ends as pid 1 ends."""
+    """The process left outside: holds nothing open, dies with the host, ends as pid 1 ends, and ends it
+    where it is asked to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: _kill_children())
     os.closerange(0, os.sysconf("SC_OPEN_MAX"))
     _, status = os.waitpid(-1, 0)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _kill_children() -> None:
+    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+        for pid in file.read().split():
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def _write(path: str, data: bytes) -> None:

@@ -19,10 +19,10 @@ from ..errors import ContextError, SandboxUnavailable
 from . import _packets
 from ._channel import FrameChannel, PacketChannel
 from ._handover import Handed
+from ._request import Request
 from ._texts import memory_file, seal
 from .protocol import ReplSpec
 from .worker import Frame, FrameReader, ProtocolError, Screen, pack
-from .zygote import Request
 
 CLOSE_SECONDS = 5.0
 KEEPER_SECONDS = 2.0

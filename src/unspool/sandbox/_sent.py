@@ -21,9 +21,9 @@ from ._launch import ENVIRONMENT
 LEAST = (3, 11)
 _HERE = Path(__file__).parent
 _MODULES = (
-    "_far", "_wire", "zygote", "keeper", "_descent", "_wards", "_branching", "_forks", "linux", "worker",
+    "_far", "_wire", "_birth", "keeper", "_descent", "_wards", "_branching", "_forks", "linux", "worker",
     "_parcel", "_texts", "_memory", "_node", "_identity", "_landlock", "_namespaces", "_seccomp", "_syscalls",
-    "_practice",
+    "_request", "_warm",
 )  # fmt: skip
 # Of the environment that the command gives: what finds the interpreter's own libraries.
 KEPT = (

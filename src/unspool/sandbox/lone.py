@@ -43,10 +43,10 @@ from ._alone import Asked
 from ._launch import ENVIRONMENT, packages
 from ._node import remove_tree, scratch_bytes
 from ._processes import Maker
+from ._request import SCRATCH, Request
 from .process import Home, HostReply
 from .protocol import ReplSpec
 from .worker import Screen
-from .zygote import SCRATCH, Request
 
 __all__ = ["LACKS", "HostReply", "LoneSandbox"]
 

@@ -22,22 +22,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from ..errors import ConfigError, ContextError, SandboxError, SandboxLost
+from ..errors import ConfigError, ContextError, SandboxError, SandboxLost, SandboxUnavailable
 from ..types import CellOutcome, TextPart
 from . import _launch
 from ._cell import CellEnd, CellRun
+from ._early import Stay, may_begin_early
 from ._handover import Handed, hand_over_async
 from ._memory import free_memory
 from ._processes import Maker, NodeProcesses
+from ._request import Libraries, Request
+from ._why import why_killed
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
-from .zygote import SCRATCH, Request
 
 __all__ = ["HostReply", "ProcessRepl", "ProcessSandbox"]
 
@@ -77,6 +78,10 @@ class Home(ABC):
     def maker(self, spec: ReplSpec) -> Maker:
         """Who makes the processes of a REPL that begins, or begins anew."""
 
+    def early(self) -> _launch.Early | None:
+        """Who makes those of a REPL that needs no libraries yet, where that is sooner."""
+        return None
+
     def default_memory(self) -> int:
         """Bytes for a REPL that was not told: half of what is free, shared by those that live. 0 where only
         the other side can know."""
@@ -102,6 +107,8 @@ class ProcessSandbox(Home):
 
     ``namespaces=False`` does without namespaces even where they are to be had: the second tier, as
     on a machine that refuses them. It is for tests and for a look at what such a machine gives.
+    ``libraries`` says when numpy, pandas and pyarrow are imported for all REPLs: ``"beside"`` the first of
+    them, which need not wait for it, ``"before"`` any, or ``"never"``: code that asks for one imports it.
     """
 
     takes_parts = True
@@ -109,20 +116,19 @@ class ProcessSandbox(Home):
     forks = True
 
     def __init__(
-        self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True
-    ) -> None:
+        self, name: Literal["process", "none"] | str = "process", *, namespaces: bool = True,
+        libraries: Libraries = "beside",
+    ) -> None:  # fmt: skip
         if name not in ("process", "none"):
             raise ConfigError(f"there is no process sandbox {name!r}: use 'process' or 'none'")
         super().__init__()
         self.name = name
-        self.kind = _launch.Kind(hardened=name == "process", namespaces=namespaces)
+        self.kind = _launch.Kind(name == "process", namespaces, libraries)
         self._waiting: list[asyncio.Future[None]] = []  # for room
         self._using = False
 
     async def open(self, spec: ReplSpec, on_call: OnCall) -> ProcessRepl:
-        if not self._using:
-            self._using = True
-            _launch.use(self.kind)
+        self.prepare()
         await self._room()
         return await super().open(spec, on_call)
 
@@ -170,6 +176,17 @@ class ProcessSandbox(Home):
     def maker(self, spec: ReplSpec) -> Maker:
         return _launch.zygote(self.kind)
 
+    def prepare(self) -> None:
+        """For who is going to open a REPL: what it needs is started, and not waited for."""
+        if not self._using:
+            self._using = True
+            _launch.use(self.kind)
+        with contextlib.suppress(SandboxUnavailable):  # which open will say
+            _launch.zygote(self.kind)
+
+    def early(self) -> _launch.Early | None:
+        return _launch.zygote(self.kind).early
+
 
 class ProcessRepl:
     """One node's REPL."""
@@ -184,6 +201,7 @@ class ProcessRepl:
         self._cells = 0  # that have begun
         self._made: list[str] = []
         self._fresh = True  # no cell has run in it
+        self._stay: Stay | None = None  # in a node of the early zygote
         self._turn = asyncio.Lock()
         self._closed = False
 
@@ -204,21 +222,59 @@ class ProcessRepl:
             "length": handed.length,
             "files": self._spec.files,
         }
+        may_be_early = not self._cells and may_begin_early(self._spec, handed, self._memory)
         for left in reversed(range(TRIES)):
-            node = NodeProcesses(self._sandbox.maker(self._spec))
+            early = self._sandbox.early() if may_be_early else None
+            node = NodeProcesses(early or self._sandbox.maker(self._spec))
             try:
                 await node.open(self._spec, handed, request)
                 break
             except _launch.Died:  # what was ready has been killed in its sleep: nothing has run yet
                 if not left:
                     raise
+        if self._closed:
+            await node.close()
+            raise SandboxLost("the REPL was closed while it was opened")
         self._node = node
         self._fresh = True
+        self._stay = None if early is None else Stay(early, self._move)
+        if early is None:
+            self._keep_what_is_shared(handed)
+
+    def _keep_what_is_shared(self, handed: Handed) -> None:
         # What is small can be handed over again: with hundreds of nodes, descriptors are dear. What the
         # worker has not mapped but read would lie in memory twice. What has no seal may have been changed.
         whole = os.fstat(handed.fd).st_size
         if handed.size <= _SMALL or whole > 2 * handed.size or sys.platform != "linux":
             self._drop_context()
+
+    async def _move(self) -> None:
+        """From a node of the early zygote to one of the warm: before the first cell nobody sees it."""
+        async with self._turn:
+            await self._move_now()
+
+    async def _move_now(self) -> None:
+        before, stay = self._node, self._stay
+        if before is None or stay is None or self._closed:
+            return
+        try:
+            await self.start()
+        except (SandboxError, ContextError):  # the one that there is will do
+            return
+        await before.close()
+
+    async def _settle(self, code: str) -> None:
+        """Where the first cell runs."""
+        stay = self._stay
+        assert stay is not None
+        if await stay.before(code):
+            await self._move_now()
+        for ended in (stay, self._stay):
+            if ended is not None:
+                await ended.end()
+        self._stay = None
+        if self._handed is not None:
+            self._keep_what_is_shared(self._handed)
 
     @property
     def context(self) -> object:
@@ -238,6 +294,8 @@ class ProcessRepl:
         async with self._turn:
             if self._closed:
                 raise SandboxLost("the REPL is closed")
+            if self._stay is not None:
+                await self._settle(code)
             notes: list[str] = []
             if self._node is None or self._node.lost is not None:
                 notes.append(await self._restart("its process ended between two cells"))
@@ -255,6 +313,8 @@ class ProcessRepl:
         async with self._turn:
             if self._closed or self._node is None or self._node.lost is not None:
                 raise SandboxLost("the REPL is not there any more")
+            if self._stay is not None:
+                await self._settle("")
             twin = ProcessRepl(self._sandbox, self._spec, on_call)
             twin._memory, twin._cells = self._memory, self._cells
             twin._made, twin._fresh = self._made, self._fresh
@@ -264,6 +324,8 @@ class ProcessRepl:
 
     async def close(self) -> None:
         self._closed = True
+        if self._stay is not None:
+            await self._stay.end()
         try:
             if self._node is not None:
                 await self._node.close()
@@ -302,11 +364,11 @@ class ProcessRepl:
                 )
         elif end.how == "rolled_back":
             outcome = "rolled_back"
-            told.append(f"{self._words(end)}; {_AS_BEFORE}")
+            told.append(f"{self._why(end)}; {_AS_BEFORE}")
         else:
             # Before the first cell there is nothing but the context, so a new REPL is as good as the old one.
             outcome = "rolled_back" if self._fresh else "restarted"
-            why = self._words(end)
+            why = self._why(end)
             note = await self._restart(why)
             told.append(f"{why}; {_AS_BEFORE}" if outcome == "rolled_back" else note)
         if end.accepted:
@@ -316,40 +378,10 @@ class ProcessRepl:
             tuple(told), end.seconds, end.own_seconds, end.ranges,
         )  # fmt: skip
 
-    def _words(self, end: CellEnd) -> str:
-        """Why a cell was killed."""
-        limit = f"{self._memory / 1e6:,.0f} MB" if self._memory else "half of what was free where it runs"
-        if end.killed_for == "memory" or end.word == "memory":
-            return f"killed for memory: the limit of the REPL is {limit}"
-        if end.killed_for == "scratch":
-            return f"killed for what it wrote to its folder: the limit is {SCRATCH >> 20} MB"
-        if end.killed_for == "processes":
-            return "killed for the number of its processes and threads"
-        if end.word == "links":
-            return "the cell has closed file descriptors that the REPL needs"
-        if end.killed:
-            why = f" ({end.reason})" if end.reason else ""
-            return f"stopped after {end.own_seconds:.1f} s and did not react to an interrupt{why}"
-        if end.how == "lost" and end.reason.startswith("the worker broke"):
-            return end.reason
-        if end.how == "lost" and self._node is not None and end.reason == self._node.gone:
-            return end.reason
-        return _status(end.status)
+    def _why(self, end: CellEnd) -> str:
+        return why_killed(end, self._memory, "" if self._node is None else self._node.gone)
 
 
 def _let_go(turn: asyncio.Future[None]) -> None:
     if not turn.done():
         turn.set_result(None)
-
-
-def _status(status: int) -> str:
-    """How a process ended, in words."""
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        if number == signal.SIGKILL:
-            return "killed (SIGKILL), by the system for want of memory or by itself"
-        try:
-            return f"crashed: {signal.Signals(number).name}"
-        except ValueError:
-            return f"crashed: signal {number}"
-    return f"its process ended: os._exit({os.waitstatus_to_exitcode(status)})"

@@ -39,6 +39,16 @@ def shared_sandbox(name: str) -> Sandbox:
         return _shared[key]
 
 
+def prepare(name: str) -> None:
+    """For who is going to open a REPL in the process's sandbox of that name: what it needs is started."""
+    if chosen(name) in ("process", "none") and sys.platform == "linux":
+        from .process import ProcessSandbox
+
+        sandbox = shared_sandbox(name)
+        assert isinstance(sandbox, ProcessSandbox)
+        sandbox.prepare()
+
+
 def chosen(name: str) -> str:
     """The name of what ``auto`` is here: ``process``, or what macOS has in its place."""
     if name != "auto":

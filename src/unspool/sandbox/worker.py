@@ -24,7 +24,6 @@ import __future__
 
 import _sitebuiltins
 import ast
-import asyncio
 import builtins
 import contextlib
 import dataclasses
@@ -1831,6 +1830,8 @@ class Repl:
 
     def _execute(self, codes: Sequence[types.CodeType]) -> object:
         if any(code.co_flags & _COROUTINE for code in codes):
+            import asyncio  # it takes longer to import than all the rest of a worker
+
             try:
                 return asyncio.run(self._execute_async(codes))
             finally:  # run leaves the thread without a loop, where asyncio.get_event_loop() would make one
@@ -1846,6 +1847,8 @@ class Repl:
             value = eval(code, self.namespace)
             if code.co_flags & _COROUTINE:
                 value = await value
+        import asyncio
+
         me = asyncio.current_task()
         left = [task for task in asyncio.all_tasks() if task is not me]
         if left:
@@ -2000,6 +2003,9 @@ def rehearse() -> None:
     FrameReader().feed(pack("ready"))
 
 
+_seeds: list[int] = []  # of this node, where it has one
+
+
 def reseed(seed: int) -> None:
     """A node that is resumed draws the same random numbers again, the system's too: ``uuid4`` and numpy's
     ``default_rng()`` begin with those. Nothing here has to be kept from guessing them."""
@@ -2014,9 +2020,15 @@ def reseed(seed: int) -> None:
     random.Random.seed = seeded  # type: ignore[method-assign]
     random.seed = random._inst.seed
     random.seed(seed)
+    _seeds.append(seed)
+    seed_numpy()
+
+
+def seed_numpy() -> None:
+    """The same of numpy's own numbers, where it is there by now: it may be imported later."""
     numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed & 0xFFFFFFFF)
+    if numpy is not None and _seeds:
+        numpy.random.seed(_seeds[-1] & 0xFFFFFFFF)
 
 
 class Worker:
