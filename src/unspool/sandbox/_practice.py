@@ -2,7 +2,7 @@
 
 Contract: after :func:`practise` codecs are loaded, caches are filled, and the interpreter has laid out anew
 what runs often; what a REPL puts in its own place (streams, builtins, ``__main__``, the handler of an
-interrupt) is back as it was. A page that a fork need not write to is one that it does not copy: a third of
+interrupt) is back as it was. :func:`fill_up` comes last. A page that a fork need not write to is one that it does not copy: a third of
 those of a worker that waits. No model code runs here. Standard library only; importable as a sibling module
 too.
 
@@ -26,6 +26,10 @@ else:
     import worker
 
 REHEARSALS = 12  # code is laid out anew once it has run eight times
+_POOL, _STEP = 16 << 10, 16  # bytes: of what the interpreter cuts into blocks of one size; sizes of blocks
+_HEAD = bytes.__basicsize__  # of an object of bytes, beside what is in it
+_LEAST, _MOST = 48, 512
+_POOLS = 60  # of one size that are looked through
 _STREAMS = "stdout", "stderr", "stdin", "__stdout__", "__stderr__", "__stdin__"
 
 
@@ -44,3 +48,19 @@ def practise(rehearsals: int = REHEARSALS) -> None:
         vars(builtins).update(given)
         sys.modules["__main__"], threading.excepthook = main, hook
         signal.signal(signal.SIGINT, handler)
+
+
+def fill_up() -> list[object]:
+    """Blocks for what is free between the objects that are there: keep them, and what is made from here on
+    lies together, in pages that are its own. Else each new object may lie in another page that has to be copied.
+    Takes less than a megabyte."""
+    held: list[object] = []
+    for size in range(_LEAST, _MOST + 1, _STEP):
+        whole, run, last = (_POOL - _STEP * 3) // size, 0, -1
+        for _ in range(_POOLS * whole):
+            held.append(block := bytes(size - _HEAD))
+            pool = id(block) // _POOL
+            run, last = run + 1 if pool == last else 1, pool
+            if run >= whole:  # one that was empty: so there was no room in the others
+                break
+    return held
