@@ -15,9 +15,11 @@ True
 from __future__ import annotations
 
 import builtins
+import functools
 import signal
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or __package__:
@@ -27,8 +29,8 @@ else:
 
 REHEARSALS = 12  # code is laid out anew once it has run eight times
 _POOL, _STEP = 16 << 10, 16  # bytes: of what the interpreter cuts into blocks of one size; sizes of blocks
-_HEAD = bytes.__basicsize__  # of an object of bytes, beside what is in it
-_LEAST, _MOST = 48, 512
+_MOST = 512
+_BLOCKS: Mapping[int, Callable[[], object]] = {16: object, 32: complex}  # what is so large; bytes are larger
 _POOLS = 60  # of one size that are looked through
 _STREAMS = "stdout", "stderr", "stdin", "__stdout__", "__stderr__", "__stdin__"
 
@@ -55,12 +57,13 @@ def fill_up() -> list[object]:
     lies together, in pages that are its own. Else each new object may lie in another page that has to be copied.
     Takes less than a megabyte."""
     held: list[object] = []
-    for size in range(_LEAST, _MOST + 1, _STEP):
-        whole, run, last = (_POOL - _STEP * 3) // size, 0, -1
+    for size in range(_STEP, _MOST + 1, _STEP):
+        make = _BLOCKS.get(size, functools.partial(bytes, size - bytes.__basicsize__))
+        whole, run, last = (_POOL - 3 * _STEP) // size, 0, -1
         for _ in range(_POOLS * whole):
-            held.append(block := bytes(size - _HEAD))
+            held.append(block := make())
             pool = id(block) // _POOL
             run, last = run + 1 if pool == last else 1, pool
-            if run >= whole:  # one that was empty: so there was no room in the others
+            if run >= whole:  # one that was empty: so there is no room in others
                 break
     return held
