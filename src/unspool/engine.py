@@ -247,9 +247,11 @@ class Engine:
             task.cancel()
 
     async def close(self) -> None:
-        if self._retiring:
-            await asyncio.wait(self._retiring)
-        await self._models.close()
+        try:
+            await self._models.close()
+        finally:  # REPLs end meanwhile
+            if self._retiring:
+                await asyncio.wait(self._retiring)
 
     async def _go(self, scope: Scope, task: Task, plan: Branches | None) -> None:
         run, here = scope.log.run, asyncio.current_task()

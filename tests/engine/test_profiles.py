@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from unspool import RLM
@@ -114,3 +116,32 @@ def test_the_question_ends_every_message_of_the_small_profile() -> None:
     RLM(model).run(question, LOG)
     for request in model.requests:
         assert request.messages[-1].text.rstrip().endswith(question)
+
+
+FUNCTIONS = (
+    "llm_query(", "llm_query_batched(", "llm_map(", "classify(", "rlm_query(", "rlm_query_batched(", "grep(",
+    "chunks(", "cite(", "budget()", "SHOW_VARS()", "submit(",
+)  # fmt: skip
+RULES = (
+    "```python", "after exceptions too", "No network", "working folder", "LLMError", "FailedCall", "on_error",
+    "Look first", "in one batch", "never in your head", "Prose is never an answer", "not for you",
+    "cut in the middle", "time limit", "is undone",
+)  # fmt: skip
+
+
+def test_a_capable_model_is_told_each_function_and_rule_once() -> None:
+    system = get_profile("frontier").system
+    assert [name for name in (*FUNCTIONS, *RULES) if name not in system] == []
+    assert [name for name in FUNCTIONS if system.count(f"`{name}") != 1] == []
+    assert len(system) <= 2_400
+
+
+def test_what_a_turn_has_printed_is_sent_again_with_few_words_around_it() -> None:
+    turns = [py(f"print('{i:04}' * 500)") for i in range(9)]
+    model = ScriptedModel([*turns, py("submit(1)")])
+    RLM(model, runs=False).run("How many?", LOG)
+    last = model.requests[-1].messages
+    told = [message.text for message in last[2:] if message.role == "user"]
+    assert told == [f"[cell {i + 1}]\n" + f"{i:04}" * 500 for i in range(9)]
+    for before, after in pairwise(model.requests):
+        assert after.messages[: len(before.messages)] == before.messages

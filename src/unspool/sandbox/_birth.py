@@ -78,6 +78,7 @@ def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         prctl(_SET_PDEATHSIG, signal.SIGTERM)
     scratch = _make_scratch(hardened)
+    links: list[socket.socket] = []
     try:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -103,10 +104,11 @@ def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
         rooms = _branching.Rooms(scratch, SCRATCH, known, hardened=hardened)
         limits = _limits(json.loads(data), rooms, known[0])
         host = socket.socket(fileno=orders)
-        # Stay open until all is removed: the host waits for their end.
-        _links = keeper.run_keeper(host, ours, pid, limits, rooms)
+        links = keeper.run_keeper(host, ours, pid, limits, rooms)
     finally:
         _remove_scratch(scratch, hardened)
+    for link in links:  # the host waits for their end, and need not wait for this process to give back its memory
+        link.close()
 
 
 def _make_scratch(hardened: bool) -> str:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_BLOCK = 1 << 14
 _TREE = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
 
 
@@ -25,15 +27,27 @@ def children(pid: int) -> list[int]:
     found: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                found += map(int, file.read().split())
+            with contextlib.suppress(OSError):
+                found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
     return found
+
+
+def _read(path: str) -> bytes:
+    """A file of /proc. A keeper reads so many that what ``open`` asks of a file first would count."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = piece = os.read(fd, _BLOCK)
+        while piece:
+            piece = os.read(fd, _BLOCK)
+            data += piece
+        return data
+    finally:
+        os.close(fd)
 
 
 def _stat(pid: int) -> list[bytes]:
     """The fields of /proc/PID/stat behind the name: state, parent, …"""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def _parents() -> Iterator[tuple[int, int]]:
@@ -105,14 +119,34 @@ def _go_on(group: int, kept: Collection[int], there: Collection[int]) -> None:
                 os.kill(pid, signal.SIGCONT)
 
 
-def end_child(pid: int) -> None:
-    """Ends a child of ours, and waits until it is gone, or a second: its children become ours with that."""
+def end_child(pid: int, link: int = -1) -> None:
+    """Ends a child of ours, and waits until it is gone, or a second: its children become ours with that.
+
+    ``link``: a socket; once nothing more comes from its other side, nobody is waited for.
+    """
     with contextlib.suppress(OSError):
         os.kill(pid, signal.SIGKILL)
+        hung_up = _until_gone(pid, link)
         for attempt in range(130):
-            if os.waitpid(pid, os.WNOHANG)[0]:
+            if os.waitpid(pid, os.WNOHANG)[0] or hung_up:
                 return
             time.sleep(0.0005 * 2 ** min(attempt, 4))
+
+
+def _until_gone(pid: int, link: int) -> bool:
+    """Waits for the end of a process, where the system can tell of it; whether it was ``link`` that ended."""
+    try:
+        handle = os.pidfd_open(pid)
+    except (AttributeError, OSError):  # not every system has it
+        return False
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        if link >= 0:
+            poll.register(link, select.POLLRDHUP)
+        return any(fd == link for fd, _ in poll.poll(1000))
+    finally:
+        os.close(handle)
 
 
 def kill_these(find: Callable[[], Collection[int]], heir: int = 0) -> None:
@@ -147,8 +181,9 @@ def _signal(pid: int, number: int) -> None:
 
 def end_all(group: int) -> None:
     """Kill all processes of the node and wait until they are gone."""
-    _signal_node(group, signal.SIGKILL, descendants(os.getpid()))  # nothing that forks meanwhile gets away
-    if os.getpid() != 1:
+    alone = os.getpid() == 1
+    _signal_node(group, signal.SIGKILL, () if alone else descendants(os.getpid()))  # no fork gets away
+    if not alone:
         kill_all(group)  # what is not in the group yet, or, without hardening, not any more
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -182,8 +217,8 @@ def wake(pids: Collection[int]) -> None:
 def newest() -> bytes:
     """The last process or thread that was begun, among those that this process can see; nothing where the
     system does not say. While it stays the same, there are no others than before."""
-    with contextlib.suppress(OSError), open("/proc/loadavg", "rb") as file:
-        return file.read().rpartition(b" ")[2]
+    with contextlib.suppress(OSError):
+        return _read("/proc/loadavg").rpartition(b" ")[2]
     return b""
 
 
@@ -191,6 +226,6 @@ def resident(pids: Collection[int]) -> int:
     """Bytes of memory, pages that processes share counted for each: an upper bound, quickly had."""
     total = 0
     for pid in pids:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", "rb") as file:
-            total += int(file.read().split()[1]) * _PAGE
+        with contextlib.suppress(OSError):
+            total += int(_read(f"/proc/{pid}/statm").split()[1]) * _PAGE
     return total

@@ -2,7 +2,7 @@
 
 Contract: after :func:`practise` codecs are loaded, caches are filled, and the interpreter has laid out anew
 what runs often; what a REPL puts in its own place (streams, builtins, ``__main__``, the handler of an
-interrupt) is back as it was. A page that a fork need not write to is one that it does not copy: a third of
+interrupt) is back as it was. :func:`fill_up` comes last. A page that a fork need not write to is one that it does not copy: a third of
 those of a worker that waits. No model code runs here. Standard library only; importable as a sibling module
 too.
 
@@ -15,9 +15,11 @@ True
 from __future__ import annotations
 
 import builtins
+import functools
 import signal
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or __package__:
@@ -26,6 +28,10 @@ else:
     import worker
 
 REHEARSALS = 12  # code is laid out anew once it has run eight times
+_POOL, _STEP = 16 << 10, 16  # bytes: of what the interpreter cuts into blocks of one size; sizes of blocks
+_MOST = 512
+_BLOCKS: Mapping[int, Callable[[], object]] = {16: object, 32: complex}  # what is so large; bytes are larger
+_POOLS = 60  # of one size that are looked through
 _STREAMS = "stdout", "stderr", "stdin", "__stdout__", "__stderr__", "__stdin__"
 
 
@@ -44,3 +50,20 @@ def practise(rehearsals: int = REHEARSALS) -> None:
         vars(builtins).update(given)
         sys.modules["__main__"], threading.excepthook = main, hook
         signal.signal(signal.SIGINT, handler)
+
+
+def fill_up() -> list[object]:
+    """Blocks for what is free between the objects that are there: keep them, and what is made from here on
+    lies together, in pages that are its own. Else each new object may lie in another page that has to be copied.
+    Takes less than a megabyte."""
+    held: list[object] = []
+    for size in range(_STEP, _MOST + 1, _STEP):
+        make = _BLOCKS.get(size, functools.partial(bytes, size - bytes.__basicsize__))
+        whole, run, last = (_POOL - 3 * _STEP) // size, 0, -1
+        for _ in range(_POOLS * whole):
+            held.append(block := make())
+            pool = id(block) // _POOL
+            run, last = run + 1 if pool == last else 1, pool
+            if run >= whole:  # one that was empty: so there is no room in others
+                break
+    return held

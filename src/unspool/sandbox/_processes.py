@@ -3,7 +3,7 @@
 Contract: :meth:`NodeProcesses.open` asks the zygote for them and returns once the REPL is ready, or
 raises ``ContextError`` or ``SandboxUnavailable``. What happens afterwards is told to ``listener``: a
 frame of the worker's, a message of the keeper's, or that all is lost. ``close`` returns when no
-process of the node is left.
+process of the node is left but its keeper, which has removed all of it and has nothing to do but end.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class NodeProcesses:
             self._control.close()
 
     async def close(self) -> None:
-        """Ends every process of the node. Twice is fine."""
+        """Ends the node: see the module docstring. Twice is fine."""
         self._close_control()
         if self._orders is not None and self._orders.open:
             self._orders.finish()

@@ -193,7 +193,8 @@ class Ward:
         elif kind in (b"R", b"D", b"E", b"T"):
             self._dying = self.checkpoint
             if self._dying and kind != b"T" and pid == self.runner:  # it may not send signals
-                end_child(self._dying)
+                # Where the host has hung up, and this is the only REPL, all of it ends.
+                end_child(self._dying, self.orders.fileno() if len(self.node.wards) == 1 else -1)
             self.stop()
             self.repl = pid
             if kind == b"R":

@@ -65,6 +65,7 @@ class Zygote:
         self._forking = False
         self._zero_copy = False
         self._hardened = False
+        self._held: list[object] = []  # see fill_up
         self._spares: deque[tuple[int, socket.socket]] = deque()  # nodes that wait for a request
         self._wanted = spares
         self._asked = 0.0  # when a request came last
@@ -148,6 +149,7 @@ class Zygote:
         _birth.reseed()  # as each node will
         _practice.practise()
         gc.collect()
+        self._held = _practice.fill_up()
         gc.freeze()
         return done
 
