@@ -141,11 +141,19 @@ class Caller:
         except TimeoutError:
             name = self.model.info.name
             raise ModelError("timeout", f"{name} gave no reply within {seconds:g} s", model=name) from None
-        except Exception as error:  # a mistake in the model: it comes out of the run, and says whose it is
-            error.add_note(f"{MISTAKE_OF}{self.model.info.name}")
+        except (SystemExit, KeyboardInterrupt) as error:  # this is a thread: neither ends the program
+            what = f"{error!r} was raised in a model, where it cannot end the program"
+            raise self._mistake(RuntimeError(what)) from error
+        except Exception as error:
+            self._mistake(error)
             raise
         self.gate.went_well()
         return reply
+
+    def _mistake(self, error: Exception) -> Exception:
+        """Of the model itself: it comes out of the run, and says whose it is."""
+        error.add_note(f"{MISTAKE_OF}{self.model.info.name}")
+        return error
 
     async def _reliably(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
         while True:
