@@ -215,6 +215,29 @@ async def test_a_request_that_asks_nothing_is_refused(make: Make) -> None:
 # Typed answers
 
 
+HALF = "'\\ud83d, \\ud83d\\ude00'"  # half of a pair alone, and a pair in two halves
+
+
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        (str, f"submit({HALF})"),
+        (dict[str, str], f"submit({{'a': {HALF}}})"),
+        (list[str], f"submit([{HALF}])"),
+        (ToolOutput(Person), f"submit({{'name': {HALF}, 'age': 3}})"),
+    ],
+)
+async def test_half_a_surrogate_pair_is_in_no_reply(make: Make, output: Any, code: str) -> None:
+    made = make([f"```python\nprint({HALF})\n{code}\n```"])
+    result = await Agent(made.model, output_type=output).run("Who?")
+    assert "\ufffd, \U0001f600" in str(result.output)
+    assert "\U0001f600" in result.all_messages_json().decode()
+    made = make([f"```python\nprint({HALF})\n{code}\n```"])
+    async with Agent(made.model, output_type=output).run_stream("Who?") as stream:
+        assert "\ufffd, \U0001f600" in str(await stream.get_output())
+        assert "\U0001f600" in stream.all_messages_json().decode()
+
+
 @pytest.mark.parametrize("kind", [Person, ToolOutput(Person), PromptedOutput(Person)])
 async def test_the_output_is_of_the_type_that_was_asked_for(make: Make, kind: Any) -> None:
     made = make(submits("'Ada'", "{'name': 'Ada', 'age': 36}"))  # the first does not fit, and is refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -288,3 +289,33 @@ async def test_fields_of_openai_s_that_mean_nothing_here_are_taken(serve: Start)
     assert reply.json["unspool"]["notes"] == [
         "tools: were not given to the model, which answers with text or JSON"
     ]
+
+
+HALF = "'\\ud83d, \\ud83d\\ude00'"  # half of a pair alone, and a pair in two halves
+CALL = {
+    "type": "function",
+    "function": {"name": "say", "parameters": {"properties": {"a": {"type": "string"}}}},
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize(
+    ("code", "more"),
+    [
+        (f"submit({HALF})", {}),
+        (f"submit({{'a': {HALF}}})", {"tools": [CALL], "tool_choice": "required"}),
+        (f"result = {HALF}\nprint(1)", {"unspool": {"max_turns": 1}}),
+    ],
+)
+async def test_half_a_surrogate_pair_is_in_no_reply(
+    serve: Start, stream: bool, path: str, code: str, more: dict[str, Any]
+) -> None:
+    up = await serve(ScriptedModel([f"```python\nprint({HALF})\n{code}\n```"] * 9))
+    asked = chat_body("How long?") if "chat" in path else {"input": "How long?"}
+    body = {**asked, **more, "stream": stream, "unspool": {"progress": "code", **more.get("unspool", {})}}
+    reply = await up.send(path, body)
+    assert reply.status == 200
+    told = json.dumps(reply.events if stream else reply.json, ensure_ascii=False)
+    assert "\ufffd, \U0001f600" in told
+    told.encode()  # nothing that UTF-8 has no bytes for

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..models.protocol import Message, ModelInfo, ModelReply, ModelRequest, refuse_images
+from ..safe_text import paired
 from ..types import Finish, Usage
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ def _told(message: Message) -> ChatMessage:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     if message.role == "system":
-        return ChatMessageSystem(content=message.text)
+        return ChatMessageSystem(content=paired(message.text))
     of = ChatMessageUser if message.role == "user" else ChatMessageAssistant
-    return of(content=message.text)
+    return of(content=paired(message.text))
 
 
 def _config(request: ModelRequest) -> GenerateConfig:

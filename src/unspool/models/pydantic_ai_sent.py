@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..images import Image
+from ..safe_text import paired
 from ..types import FailureKind, Usage
 from .failures import scrub
 from .protocol import Effort, Message, ModelReply, ModelRequest
@@ -48,9 +49,9 @@ def messages_of(request: ModelRequest, profile: ModelProfile) -> list[theirs.Mod
             if parts:
                 sent.append(theirs.ModelRequest(parts=parts))
             parts = []
-            sent.append(theirs.ModelResponse(parts=[theirs.TextPart(_sendable(message.text))]))
+            sent.append(theirs.ModelResponse(parts=[theirs.TextPart(paired(message.text))]))
         elif message.role == "system":
-            parts.append(theirs.SystemPromptPart(_sendable(message.text)))
+            parts.append(theirs.SystemPromptPart(paired(message.text)))
         else:
             parts.append(theirs.UserPromptPart(_content(message)))
     if parts:
@@ -64,13 +65,8 @@ def _content(message: Message) -> str | list[theirs.UserContent]:
     def sent(image: Image) -> theirs.UserContent:
         return BinaryContent(image.data, media_type=image.media_type)
 
-    text = _sendable(message.text)
+    text = paired(message.text)
     return [*map(sent, message.images), text] if message.images else text
-
-
-def _sendable(text: str) -> str:
-    """The text with halves of surrogate pairs replaced: no provider takes them."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def settings_of(request: ModelRequest, model: Model) -> ModelSettings:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..events import RunEnded
+from ..safe_text import paired
 from ..server.calls import Calls, Tool, calls_of
 from ..server.problems import Problem
 from ..server.question import Question, checked
@@ -51,7 +52,7 @@ class Wanted:
         if (made := self.calls.made(ended.answer)) is not None:
             return [ToolCallPart(name, _json(arguments)) for name, arguments in made]
         said = self.calls.said(ended.answer)
-        return [TextPart(str(said) if self.as_text else _json(said))]
+        return [TextPart(paired(str(said)) if self.as_text else _json(said))]
 
 
 def wanted(parameters: ModelRequestParameters, settings: ModelSettings | None) -> Wanted:
@@ -101,4 +102,4 @@ def _chosen(
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return paired(json.dumps(value, ensure_ascii=False))

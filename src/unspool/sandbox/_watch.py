@@ -2,9 +2,9 @@
 
 Contract: from the time that a :class:`Watch` is made until it is closed, all processes of ``group`` are
 killed, and then ``folder`` is removed, as soon as this process is no more, however it ended. It is a shell
-that waits for the end of a pipe which nobody else holds: code that keeps a Python interpreter busy (``9**9**9``)
-keeps the interpreter's own threads from their turn, so none of them can see to it. It is started from outside
-of what confines such code. POSIX alone.
+that waits for the end of a pipe which nobody else holds: code that keeps a Python interpreter busy
+(``9**9**9``) keeps the interpreter's own threads from their turn, so none of them can see to it. It is
+started from outside of what confines such code. POSIX alone.
 
 >>> with Watch(2**22, "/nowhere/at/all") as watch:
 ...     watch.pid > 0
