@@ -31,8 +31,8 @@ def safe(text: str) -> str:
 
 
 def paired(text: str) -> str:
-    """``text`` that UTF-8 has bytes for: two halves of a surrogate pair are the character that they mean, a half
-    alone is U+FFFD. What is sent to a service or as a reply goes through this.
+    """``text`` that UTF-8 has bytes for: two halves of a surrogate pair are the character that they mean, a
+    half alone is U+FFFD. What is sent to a service or as a reply goes through this.
 
     >>> paired("\ud83d\ude00 \ud83d") == "\U0001f600 \ufffd"
     True

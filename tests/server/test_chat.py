@@ -292,7 +292,7 @@ async def test_fields_of_openai_s_that_mean_nothing_here_are_taken(serve: Start)
 
 
 HALF = "'\\ud83d, \\ud83d\\ude00'"  # half of a pair alone, and a pair in two halves
-CALL = {
+CALL: dict[str, Any] = {
     "type": "function",
     "function": {"name": "say", "parameters": {"properties": {"a": {"type": "string"}}}},
 }
@@ -319,3 +319,37 @@ async def test_half_a_surrogate_pair_is_in_no_reply(
     told = json.dumps(reply.events if stream else reply.json, ensure_ascii=False)
     assert "\ufffd, \U0001f600" in told
     told.encode()  # nothing that UTF-8 has no bytes for
+
+
+NOWHERE = {"type": "object", "properties": {"a": {"$ref": "#/$defs/X"}}}
+ROUND = {"allOf": [{"$ref": "#"}]}
+
+
+@pytest.mark.parametrize(("schema", "why"), [(NOWHERE, "leads nowhere"), (ROUND, "leads to itself")])
+@pytest.mark.parametrize("place", ["format", "answer", "one tool", "tools"])
+async def test_a_schema_whose_references_lead_nowhere_is_refused_before_any_call(
+    serve: Start, schema: dict[str, Any], why: str, place: str
+) -> None:
+    up = await serve(ScriptedModel([submits("{}")] * 9))
+    tool = {"type": "function", "name": "weather", "parameters": schema}
+    bodies: dict[str, tuple[str, dict[str, Any]]] = {
+        "format": (
+            "response_format.json_schema.schema",
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}},
+        ),
+        "answer": ("unspool.answer", {"unspool": {"answer": schema}}),
+        "one tool": ("tools: weather", {"tools": [tool], "tool_choice": "required"}),
+        "tools": (
+            "tools: weather",
+            {"tools": [{**CALL["function"], "type": "function"}, tool], "tool_choice": "required"},
+        ),
+    }
+    field, more = bodies[place]
+    reply = await up.chat(**more)
+    assert reply.status == 400
+    assert reply.error["message"].startswith(f"{field}: is no JSON schema: the reference '#")
+    assert why in reply.error["message"]
+    assert up.model.requests == []
+    if place == "format":
+        body = {"input": "x", "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}}
+        assert (await up.send("/v1/responses", body)).status == 400

@@ -84,6 +84,8 @@ def calls_of(tools: Sequence[Tool], final: Json | None, place: str = "tools") ->
         return Calls(schema, tool.description, only=tool.name)
     if not tools:
         raise Problem(400, f"{place}: there is none that could be called", param="tool_choice")
+    for tool in tools:  # each by its own name, and by its own references
+        checked(tool.parameters, f"{place}: {tool.name}")
     return Calls(checked(_either(tools, final), place), _told(tools, final is not None))
 
 
