@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..models.protocol import Message, ModelInfo, ModelReply, ModelRequest, refuse_images
+from ..models.statuses import failure_of
 from ..safe_text import paired
 from ..types import Finish, Usage
 
@@ -56,6 +57,8 @@ class InspectModel:
         except ModelError:
             raise
         except Exception as error:  # what a provider of inspect's raises is of many libraries
+            if (failed := failure_of(error, self._info.name)) is not None:
+                raise failed from error
             told = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise ModelError("bad_request", told, model=self._info.name) from error
 

@@ -23,6 +23,7 @@ from ..errors import ConfigError, ModelError, UnknownModel
 from ..reach.extras import how_to_add
 from ..safe_text import one_line
 from . import prices
+from .figures import count_of, counted
 from .foreign import PREFIX
 from .limits import output_limit
 from .protocol import Delta, ModelInfo, ModelReply, ModelRequest, OnDelta
@@ -158,12 +159,12 @@ class PydanticAIModel:
         await prices.ready()
         if (service := self._service) is None:
             return None
-        usage = reply.usage
+        usage = counted(reply.usage)
         counts = Counts(
             input=usage.input_tokens,
             output=usage.output_tokens,
             cached=usage.cached_tokens,
-            written=response.usage.cache_write_tokens,
+            written=count_of(response.usage.cache_write_tokens),
         )
         cost = prices.cost(service, reply.model, counts)
         return prices.cost(service, self._model.model_name, counts) if cost is None else cost

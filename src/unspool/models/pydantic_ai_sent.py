@@ -18,6 +18,7 @@ from .failures import scrub
 from .protocol import Effort, Message, ModelReply, ModelRequest
 from .replies import FINISH, code_of_call, split_thinking
 from .schemas import as_object, in_words, is_closed
+from .statuses import failure_of
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as theirs
@@ -180,10 +181,8 @@ def _of_api(error: Exception, name: str) -> ModelError:
             return _error("connection", error, name, "no connection", paid=_arrived(error))
         case theirs.ModelServerError() | theirs.ModelUnavailableError():
             return _error("server", error, name, "it failed")
-        case theirs.ModelHTTPError(status_code=status) if 400 <= status < 500:
-            return _error("bad_request", error, name, "it refused the request")
-        case theirs.ModelHTTPError():
-            return _error("server", error, name, "it failed")
+        case theirs.ModelHTTPError() if (failed := failure_of(error, name)) is not None:
+            return failed
     return _error("server", error, name, "it sent what cannot be read", paid=True)
 
 
