@@ -205,8 +205,9 @@ def run(
             Data(data),
         )
         means = Means(out, Budget(usd=usd, seconds=seconds), parsed(settings or ()))
-        solver, at_once = _solver(model, sub_model, plan, means, quiet=quiet)
         asked = _settings(usd, seconds, settings)
+        Kept.check(out, asked)
+        solver, at_once = _solver(model, sub_model, plan, means, quiet=quiet)
         try:
             with shown_progress(quiet=quiet) as progress:
                 plan.fetch(progress)
