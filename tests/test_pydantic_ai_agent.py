@@ -362,6 +362,22 @@ async def test_a_choice_of_tools_is_kept(make: Make, choice: Any, known: set[str
     assert {tool.name for tool in tools if f"\n- {tool.name}: " in made.asked} == known
 
 
+@pytest.mark.parametrize("kind", [list, lambda names: ToolOrOutput(function_tools=names)])
+async def test_a_choice_of_tools_that_are_not_there_names_them_all_and_those_that_are(
+    make: Make, kind: Any
+) -> None:
+    made = make([])
+    tools = [ToolDefinition(name=name) for name in ("weather", "clock")]
+    told = r"no function 'wether' \(weather\?\), 'x'; there are: weather, clock$"
+    with pytest.raises(theirs.UserError, match=told):
+        await made.model.request(
+            [ModelRequest(parts=[UserPromptPart("What?")])],
+            {"tool_choice": kind(["clock", "wether", "x"])},
+            ModelRequestParameters(function_tools=tools),
+        )
+    assert made.script.requests == []
+
+
 async def test_one_tool_that_has_to_be_called_has_its_own_type(make: Make) -> None:
     made = make(submits("'Rome'", "{'city': 'Rome'}"))
     city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

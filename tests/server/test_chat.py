@@ -353,3 +353,14 @@ async def test_a_schema_whose_references_lead_nowhere_is_refused_before_any_call
     if place == "format":
         body = {"input": "x", "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}}
         assert (await up.send("/v1/responses", body)).status == 400
+
+
+async def test_a_tool_that_is_not_there_is_told_with_those_that_are(serve: Start) -> None:
+    up = await serve(ScriptedModel([]))
+    tools = [{"type": "function", "function": {"name": name}} for name in ("weather", "clock")]
+    choice = {"type": "function", "function": {"name": "wether"}}
+    reply = await up.chat(tools=tools, tool_choice=choice)
+    told = "tool_choice: there is no function 'wether' (weather?); there are: weather, clock"
+    assert (reply.status, reply.error["message"]) == (400, told)
+    reply = await up.chat(tools=[], tool_choice=choice)
+    assert reply.error["message"] == "tool_choice: there is no function 'wether' among the tools"
