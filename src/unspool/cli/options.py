@@ -39,7 +39,8 @@ SubModels = Annotated[
     ),
 ]
 UsdLimit = Annotated[
-    float | None, typer.Option("--usd", metavar="X", help="Spend at most X dollars.", show_default=False)
+    float | None,
+    typer.Option("--usd", metavar="X", help="Spend at most X dollars in all.", show_default=False),
 ]
 TokensLimit = Annotated[
     int | None,

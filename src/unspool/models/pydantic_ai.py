@@ -60,6 +60,17 @@ def named(name: str) -> PydanticAIModel:
         raise ConfigError(f"{PREFIX}:{name}: {one_line(str(error))}") from None
 
 
+def called(name: str) -> str:
+    """Its name for a model as lines and journals have it: that of a function says its maker twice, and ends
+    in the function for streams, of which there may be none.
+
+    >>> called("function:function:reply:"), called("openai:gpt-5"), called("test:test")
+    ('function:reply', 'openai:gpt-5', 'test:test')
+    """
+    first, _, rest = name.partition(":")
+    return f"{first}:{rest.removeprefix(f'{first}:').strip(':') or first}"
+
+
 class PydanticAIModel:
     """See the module docstring."""
 
@@ -68,7 +79,7 @@ class PydanticAIModel:
 
         self._model = model
         self._info = ModelInfo(
-            f"{PREFIX}:{model.model_id}",
+            f"{PREFIX}:{called(model.model_id)}",
             profile=family_profile(model.model_name),
             window=model.context_window,
             max_output=output_limit(model.model_name),
