@@ -52,6 +52,21 @@ def test_hostile_text_cannot_make_lines_or_commands(caplog: pytest.LogCaptureFix
     assert "\\x1b]0;owned\\x07" in text
 
 
+@pytest.mark.parametrize(("cost", "price"), [(0.0, "$0"), (None, "cost unknown"), (0.0123, "$0.0123")])
+def test_figures_are_grouped_and_a_cost_is_said_as_it_is_known(
+    caplog: pytest.LogCaptureFixture, cost: float | None, price: str
+) -> None:
+    from unspool import RLM
+    from unspool.testing import ScriptedModel
+    from unspool.types import Usage
+
+    model = ScriptedModel([stories.py("print(1)\nsubmit(2)")], usage=Usage(1, 5156, 1200), cost=cost)
+    with caplog.at_level(logging.INFO, "unspool"), RLM(model, runs=False) as rlm:
+        rlm.run("?", "x")
+    *_, (_, ended) = told(caplog)
+    assert ended.endswith(f": 1 turn, 0 sub-calls, 5,156 tokens in, 1,200 out, {price}")
+
+
 def test_nothing_is_shown_until_a_program_asks_for_it() -> None:
     code = (
         "from unspool import RLM\nfrom unspool.testing import ScriptedModel\nimport logging, sys\n"

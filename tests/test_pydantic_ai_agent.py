@@ -215,6 +215,29 @@ async def test_a_request_that_asks_nothing_is_refused(make: Make) -> None:
 # Typed answers
 
 
+HALF = "'\\ud83d, \\ud83d\\ude00'"  # half of a pair alone, and a pair in two halves
+
+
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        (str, f"submit({HALF})"),
+        (dict[str, str], f"submit({{'a': {HALF}}})"),
+        (list[str], f"submit([{HALF}])"),
+        (ToolOutput(Person), f"submit({{'name': {HALF}, 'age': 3}})"),
+    ],
+)
+async def test_half_a_surrogate_pair_is_in_no_reply(make: Make, output: Any, code: str) -> None:
+    made = make([f"```python\nprint({HALF})\n{code}\n```"])
+    result = await Agent(made.model, output_type=output).run("Who?")
+    assert "\ufffd, \U0001f600" in str(result.output)
+    assert "\U0001f600" in result.all_messages_json().decode()
+    made = make([f"```python\nprint({HALF})\n{code}\n```"])
+    async with Agent(made.model, output_type=output).run_stream("Who?") as stream:
+        assert "\ufffd, \U0001f600" in str(await stream.get_output())
+        assert "\U0001f600" in stream.all_messages_json().decode()
+
+
 @pytest.mark.parametrize("kind", [Person, ToolOutput(Person), PromptedOutput(Person)])
 async def test_the_output_is_of_the_type_that_was_asked_for(make: Make, kind: Any) -> None:
     made = make(submits("'Ada'", "{'name': 'Ada', 'age': 36}"))  # the first does not fit, and is refused
@@ -337,6 +360,22 @@ async def test_a_choice_of_tools_is_kept(make: Make, choice: Any, known: set[str
         with pytest.raises(theirs.ModelAPIError, match="without an answer"):
             await made.model.request(*asked, parameters)
     assert {tool.name for tool in tools if f"\n- {tool.name}: " in made.asked} == known
+
+
+@pytest.mark.parametrize("kind", [list, lambda names: ToolOrOutput(function_tools=names)])
+async def test_a_choice_of_tools_that_are_not_there_names_them_all_and_those_that_are(
+    make: Make, kind: Any
+) -> None:
+    made = make([])
+    tools = [ToolDefinition(name=name) for name in ("weather", "clock")]
+    told = r"no function 'wether' \(weather\?\), 'x'; there are: weather, clock$"
+    with pytest.raises(theirs.UserError, match=told):
+        await made.model.request(
+            [ModelRequest(parts=[UserPromptPart("What?")])],
+            {"tool_choice": kind(["clock", "wether", "x"])},
+            ModelRequestParameters(function_tools=tools),
+        )
+    assert made.script.requests == []
 
 
 async def test_one_tool_that_has_to_be_called_has_its_own_type(make: Make) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from unspool.answers import AnswerType
-from unspool.errors import HostCallError
+from unspool.errors import ConfigError, HostCallError
+from unspool.references import check_ends
 from unspool.schema import Schema
 
 PERSON = {
@@ -110,3 +112,69 @@ def test_one_schema_checks_any_number_of_values() -> None:
     for _ in range(50):
         assert schema.fits(schema.json, [1, None] * 500)
     assert schema.check([1, None] * 20_000)
+
+
+NOWHERE = {"type": "object", "properties": {"a": {"type": "array", "items": {"$ref": "#/$defs/X"}}}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        NOWHERE,
+        {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/X"}]},
+        {"$ref": "#/$defs/A", "$defs": {"A": {"additionalProperties": {"$ref": "#/anyOf/2"}}}},
+        {"prefixItems": [{"allOf": [{"$ref": "other.json"}]}]},
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_refused_before_anything_is_asked(
+    schema: Mapping[str, object],
+) -> None:
+    with pytest.raises(HostCallError, match=r"the reference '.*' leads nowhere"):
+        Schema.of(schema)
+    with pytest.raises(ConfigError, match=r"answer= is no JSON schema: the reference '.*' leads nowhere"):
+        AnswerType(schema)
+
+
+def test_what_no_value_is_held_against_may_lead_anywhere_and_every_pointer_is_followed() -> None:
+    schema = Schema(
+        {
+            "anyOf": [{"type": "integer"}, {"$ref": "#/$defs/a~1b%20c"}, {"$ref": "#/anyOf/0"}],
+            "$defs": {"a/b c": {"type": "boolean"}, "unused": {"$ref": "#/nowhere"}},
+            "default": {"$ref": "#/nowhere"},
+        }
+    )
+    assert schema.check(True) is True
+    with pytest.raises(ValueError, match="expected integer"):
+        schema.check("x")
+
+
+def test_a_long_chain_of_references_is_checked_in_a_moment() -> None:
+    count = 20_000
+    chain: dict[str, object] = {f"p{n}": {"$ref": f"#/$defs/p{n + 1}"} for n in range(count)}
+    schema = {"$ref": "#/$defs/p0", "$defs": {**chain, f"p{count}": {"type": "string"}}}
+    check_ends(schema)
+    with pytest.raises(ValueError, match="leads to itself"):
+        check_ends({**schema, "$defs": {**chain, f"p{count}": {"$ref": "#/$defs/p7"}}})
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "number"}, lambda n: n),
+        ({"type": ["number", "null"]}, lambda n: n),
+        ({"type": "array", "items": {"type": "number"}}, lambda n: [1.5, n]),
+        ({"type": "object"}, lambda n: {"a": [{"b": n}]}),
+        ({"anyOf": [{"type": "integer"}, {"type": "object"}]}, lambda n: {"a": (n,)}),
+        ({"type": "array", "items": True}, lambda n: [n]),
+    ],
+)
+def test_a_number_that_json_does_not_have_is_refused(
+    schema: Mapping[str, object], value: Callable[[float], object], number: float
+) -> None:
+    with pytest.raises(ValueError, match=f"got {number}, which JSON does not have: give a finite number"):
+        AnswerType(schema).check(value(number))
+    told = json.dumps(value(number))  # NaN, Infinity: Python writes and reads them
+    with pytest.raises(ValueError, match="JSON does not have"):
+        Schema(schema).parse(told)
+    assert AnswerType(schema).check(value(2.5)) is not None

@@ -79,7 +79,14 @@ class Runtime:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        while True:
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                # A function of somebody's (on_event, a store) has raised it. asyncio gives it to whoever
+                # waits for the task, and stops the loop; all other runs go on.
+                continue
+            return
 
     def submit(self, coroutine: Coroutine[object, object, T]) -> Job[T]:
         return Job(self.loop, coroutine)

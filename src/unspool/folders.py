@@ -1,7 +1,7 @@
 """Where things are kept that outlive a run: the user's folders, or those that are named.
 
 Contract: a variable of the environment goes before the platform's folder; ``~`` in it is the home. Nothing
-is made here.
+is left here that was not there: :func:`try_out` takes away again what it makes.
 
 >>> import os
 >>> cache_folder("models", "/tmp/mine") == Path("/tmp/mine/models")
@@ -10,7 +10,9 @@ True
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
 from pathlib import Path
 
 CACHE_VARIABLE = "UNSPOOL_CACHE"
@@ -25,6 +27,22 @@ def cache_folder(name: str, cache: str | os.PathLike[str] | None = None) -> Path
 def runs_folder() -> Path:
     """``UNSPOOL_RUNS``, or a folder in the user's folder for data of programs."""
     return _named(os.environ.get(RUNS_VARIABLE, "")) or _platform("user_data_path") / "runs"
+
+
+def try_out(folder: Path) -> None:
+    """Raises ``OSError`` where no file can be made in it, the folder itself included: before work is done
+    whose outcome could not be kept. Only a trial tells: of rights, of a read-only disk, of a system's own."""
+    made: list[Path] = []
+    try:
+        for each in reversed([at for at in (folder, *folder.parents) if not at.exists()]):
+            each.mkdir(exist_ok=True)
+            made.append(each)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    finally:
+        for each in reversed(made):
+            with contextlib.suppress(OSError):  # somebody has put something into it by now
+                each.rmdir()
 
 
 def _named(path: str | os.PathLike[str]) -> Path | None:

@@ -45,7 +45,7 @@ from .durable import Syncer
 from .errors import JournalError, NoSuchRun, WrongSetting
 from .event_lines import decode, encode
 from .events import Event
-from .folders import runs_folder
+from .folders import runs_folder, try_out
 
 EVENTS_FILE = "events.jsonl"
 VALUES = "values"
@@ -69,6 +69,14 @@ class Store(Protocol):
     def runs(self) -> Iterable[str]: ...
 
     def close(self, run: str) -> None: ...
+
+
+def _unwritten(error: OSError, path: Path, *, kept: bool = False) -> JournalError:
+    return JournalError(
+        f"the journal of the run cannot be written: {error.strerror} ({path}). Make room or name "
+        "another folder: RLM(runs=DIR), --runs DIR; runs=False or --no-journal keeps nothing",
+        kept=kept,
+    )
 
 
 @contextlib.contextmanager
@@ -108,6 +116,13 @@ class Journal:
         if run in self._open:
             raise JournalError(f"the run {run} is going on in this process")
         self._open[run] = _Open(self.folder / run)
+
+    def check(self) -> None:
+        """Raises :class:`JournalError` where no run could be kept; leaves nothing behind."""
+        try:
+            try_out(self.folder)
+        except OSError as error:
+            raise _unwritten(error, self.folder) from None
 
     def append(self, run: str, event: Event) -> None:
         self._open[run].append(event)
@@ -272,11 +287,7 @@ class _Open:
         return key
 
     def _error(self, error: OSError, *, kept: bool = False) -> JournalError:
-        return JournalError(
-            f"the journal of the run cannot be written: {error.strerror} ({self._path}). Make room or name "
-            "another folder: RLM(runs=DIR), --runs DIR; runs=False or --no-journal keeps nothing",
-            kept=kept,
-        )
+        return _unwritten(error, self._path, kept=kept)
 
     def close(self) -> None:
         fd, self._fd = self._fd, -1

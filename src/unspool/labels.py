@@ -27,7 +27,7 @@ EXAMPLES = 2  # of each label in a second pass: with one the judge copies it
 ITEMS = 10  # to choose from, for each label: the surest of a few are not sure
 FEWEST = 8  # items over which a mean says something of the model rather than of the items
 LONGEST_EXAMPLE = 160  # characters of an item that becomes an example
-_NAMED = re.compile(r"\s*([^(:]*[^(:\s])\s*(?:\((.*)\)|:\s+(.*))\s*", re.DOTALL)
+_NAMED = re.compile(r"([^(:]*[^(:\s])\s*(?:\((.*)\)|:\s+(.*))\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Labels:
         """Labels such as "spam (adverts)" or "spam: adverts" hold their meaning in themselves."""
         if any(meanings.values()):
             return cls({label: meanings.get(label, "") for label in given}, {label: label for label in given})
-        split = [_NAMED.fullmatch(label) for label in given]
+        split = [_NAMED.fullmatch(label.lstrip()) for label in given]
         names = [found[1] if found else label for found, label in zip(split, given, strict=True)]
         if len(set(names)) < len(names):
             return cls(dict.fromkeys(given, ""), {label: label for label in given})

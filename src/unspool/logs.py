@@ -4,8 +4,8 @@ Contract: INFO for what happens, WARNING for a failed sub-call, a note, and a ru
 of the question, the input or an answer is logged; what a server says of a failed call is, as one line that is
 safe on a terminal. There is no handler that writes: until a program makes one, nothing is shown.
 
->>> _amounts(Usage(calls=1, input_tokens=900, output_tokens=50), None)
-'900 tokens in, 50 out, cost unknown'
+>>> _amounts(Usage(calls=1, input_tokens=5156, output_tokens=50), None)
+'5,156 tokens in, 50 out, cost unknown'
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 
 from . import events as ev
 from .event_log import EventLog
+from .money import money
 from .safe_text import one_line, safe
 from .trace import TraceBuilder
 from .types import Turn, Usage
@@ -105,11 +106,11 @@ def _told(turn: Turn) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _amounts(usage: Usage, cost: float | None) -> str:
-    price = "cost unknown" if cost is None else f"${cost:.4f}"
+    price = money(cost)
     if usage.input_tokens is None and usage.output_tokens is None:
         return f"tokens unknown, {price}"
-    return f"{usage.input_tokens or 0} tokens in, {usage.output_tokens or 0} out, {price}"
+    return f"{usage.input_tokens or 0:,} tokens in, {usage.output_tokens or 0:,} out, {price}"

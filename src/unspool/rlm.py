@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._runtime import CLOSE_SECONDS, runtime
+from ._runtime import runtime
 from .agreement import Agree, Branches
 from .answers import AnswerType
 from .budget import Budget
@@ -30,13 +30,14 @@ from .checks import keywords, kind, number
 from .engine import Asker, Diverged, Engine, Settings
 from .engine_models import EngineModels
 from .errors import ConfigError
-from .events import Event, RunEnded
+from .events import Event
 from .journal import Store, store_of
 from .models.settings import UNSET, ModelSettings
 from .prompts import Profile, get_profile
 from .sandbox.shared import chosen, look_up, shared_sandbox
 from .scope import Limits
 from .strategies import StrategyName, checked
+from .streaming import events_of
 from .tools import Tool, Toolbox
 from .trace import run_from_events
 from .types import Run
@@ -228,7 +229,7 @@ class RLM:
         note of the run tells of one that is named twice.
         """
         wanted, plan = self._check(query, answer, strategy), Branches.of(branches, agree)
-        return self._events(
+        return events_of(
             lambda asker: self._engine.run(query, context, wanted, asker, sources, plan, strategy)
         )
 
@@ -282,7 +283,7 @@ class RLM:
     ) -> AsyncGenerator[Event, None]:
         """The events of the run so far, then those that are new, as they happen."""
         wanted = AnswerType(answer)
-        return self._events(lambda asker: self._engine.resume(run, context, wanted, diverged, asker, agree))
+        return events_of(lambda asker: self._engine.resume(run, context, wanted, diverged, asker, agree))
 
     @keywords(_OF_ENGINE)
     def session(
@@ -335,11 +336,21 @@ class RLM:
         started. The shared sandbox stays warm."""
         runtime().wait(self._engine.close())
 
+    async def aclose(self) -> None:
+        """The same for asyncio."""
+        await runtime().submit(self._engine.close()).wait()
+
     def __enter__(self) -> RLM:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> RLM:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     # One run, on the runtime's loop
 
@@ -361,34 +372,6 @@ class RLM:
         if strategy is not None:
             checked(strategy)
         return AnswerType(answer)
-
-    async def _events(
-        self, start: Callable[[Asker], Coroutine[object, object, None]]
-    ) -> AsyncGenerator[Event, None]:
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
-
-        def put(event: Event | None) -> None:
-            loop.call_soon_threadsafe(queue.put_nowait, event)
-
-        job = runtime().submit(start(Asker(put, loop, live=True)))
-        job.future.add_done_callback(lambda _: put(None))
-        last: Event | None = None
-        try:
-            while (event := await queue.get()) is not None:
-                last = event
-                yield event
-        except BaseException:  # the consumer left or was cancelled: so is the run
-            job.cancel()
-            gone = asyncio.wrap_future(job.future)
-            gone.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
-            await asyncio.wait([gone], timeout=CLOSE_SECONDS)
-            raise
-        try:
-            await job.wait()
-        except asyncio.CancelledError:
-            if not isinstance(last, RunEnded):  # else it was stopped by cancel(), and has told its end
-                raise
 
 
 _HOMES["run(…, {})"] = RLM.run

@@ -20,11 +20,13 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
+from . import references
 from .errors import HostCallError
 from .fitting import fit
 
@@ -81,10 +83,11 @@ def _check_types(schema: object, depth: int = _DEPTH) -> None:
 
 
 class Schema:
-    """One JSON schema. Raises ``ValueError`` for a type that there is not."""
+    """One JSON schema. Raises ``ValueError`` for a type or a reference to something that there is not."""
 
     def __init__(self, schema: Mapping[str, object]) -> None:
         _check_types(schema)
+        references.check(schema)
         self.json = dict(schema)
         self._left = STEPS
 
@@ -107,12 +110,14 @@ class Schema:
         self.begin(value)
         for where, what in self._misfits(self.json, value, "", _DEPTH):
             raise ValueError(f"{where or 'the value'}: {what}")
+        if (number := _no_number(value)) is not None:
+            raise ValueError(f"the value: {_unknown(number)}")
         return value
 
     def fits(self, part: object, value: object) -> bool:
         """Whether a value fits a part of this schema."""
         self.begin(value)
-        return self.takes(part, value)
+        return self.takes(part, value) and _no_number(value) is None
 
     def takes(self, part: object, value: object) -> bool:
         """The same within the steps that :meth:`begin` gave."""
@@ -120,7 +125,7 @@ class Schema:
 
     def begin(self, value: object) -> None:
         """Gives steps for this value: references that combine references would take for ever."""
-        self._left = STEPS + STEPS_EACH * _size(value)
+        self._left = STEPS + STEPS_EACH * sum(1 for _ in _parts(value))
 
     def step(self) -> None:
         """A part of the schema is held against a value. Raises ``ValueError`` where it is one too many."""
@@ -170,6 +175,9 @@ class Schema:
             return
         if "$ref" in schema:
             yield from self._misfits(self.target(schema["$ref"]), value, where, depth - 1)
+        if isinstance(value, float) and not math.isfinite(value):
+            yield where, _unknown(value)
+            return
         kinds = schema.get("type")
         if kinds is not None:
             names = kinds if isinstance(kinds, list) else [kinds]
@@ -231,14 +239,7 @@ class Schema:
 
     def target(self, reference: object) -> object:
         """Where a local reference like ``#/$defs/Item`` points."""
-        target: object = self.json
-        path = str(reference)
-        for part in path.removeprefix("#").split("/")[1:] if path.startswith("#") else ["?"]:
-            inside = cast("Mapping[str, object]", target) if isinstance(target, Mapping) else {}
-            if part not in inside:
-                raise ValueError(f"this is no JSON schema here: the reference {path!r} leads nowhere")
-            target = inside[part]
-        return target
+        return references.target(self.json, reference)
 
 
 def values_in(text: str) -> Iterator[object]:
@@ -270,17 +271,25 @@ def _no_json(text: str) -> str:
     return "no JSON"
 
 
-def _size(value: object) -> int:
+def _parts(value: object) -> Iterator[object]:
     """The values in a value, itself included."""
-    count, rest = 0, [value]
+    rest = [value]
     while rest:
-        count += 1
-        last = rest.pop()
+        yield (last := rest.pop())
         if isinstance(last, Mapping):
             rest.extend(last.values())
         elif isinstance(last, list | tuple):
             rest.extend(last)
-    return count
+
+
+def _no_number(value: object) -> float | None:
+    """A float in it that JSON has no word for, wherever it is."""
+    floats = (part for part in _parts(value) if isinstance(part, float))
+    return next((part for part in floats if not math.isfinite(part)), None)
+
+
+def _unknown(number: float) -> str:
+    return f"got {number}, which JSON does not have: give a finite number"
 
 
 def _short(value: object) -> str:

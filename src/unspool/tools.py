@@ -183,7 +183,8 @@ class Toolbox:
             if isinstance(result, _Raised):
                 raise result.error
             return await _on_loop(result, loop) if inspect.isawaitable(result) else result
-        except (Exception, SystemExit) as error:  # whatever a user's function raises is the model's to read
+        # Whatever a user's function raises is the model's to read.
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise HostCallError("ToolError", f"{name}: {type(error).__name__}: {error}") from error
 
 
@@ -199,7 +200,7 @@ def _caught(call: Callable[[], object]) -> object:
         return call()
     except StopIteration as error:
         return _Raised(RuntimeError(f"StopIteration: {error}"))
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         return _Raised(error)
 
 

@@ -194,7 +194,7 @@ def test_doctor_looks_at_other_sandboxes_from_inside(make_cli: MakeCli) -> None:
     told = " ".join(done.stdout.decode().split())
     assert done.returncode == 0, done.stderr
     assert "works (as safe as where it leads)" in told
-    assert "no files: Code does not see the files of this machine." in told
+    assert "no files: NOT PROTECTED. Where it is: Code does not see the files of this machine." in told
     assert "no processes: " in told
     assert "yes environment: " in told
     for name, code, why in (("command:no-such-program -", 1, "no such program"), ("bad", 2, "command:")):

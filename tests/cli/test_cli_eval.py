@@ -123,6 +123,8 @@ def test_suites_are_listed(make_cli: MakeCli) -> None:
         (["needle", "--out", "out", "--seeds", "0"], "seeds"),
         (["needle", "--out", "out", "--seconds", "-1"], "--seconds -1.0: give a time above zero"),
         (["needle", "--out", "out", "--model", "nope:x"], "there is no model 'nope:x'"),
+        (["needle", "--out", "out", "--model", "orcale"], "there is no model 'orcale'. Did you mean 'oracle'?"),
+        (["needle", "--out", "out", "--tasks", "wrd", "--model", "oracle"], "Did you mean 'word'?"),
         (["needle", "--out", "out", "--model", "oracle:7"], "P from 0 to 1"),
         (["needle", "--out", "out", "--model", "oracle", "--strategies", "rlm,direct"], "only rlm runs them"),
         (["needle", "--out", "file/below", "--model", "oracle"], "file/below cannot be written (Not a directory)"),

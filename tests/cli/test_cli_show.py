@@ -9,7 +9,9 @@ from typing import Protocol
 
 import pytest
 
+from unspool import RLM
 from unspool.cli.app import app
+from unspool.testing import ScriptedModel
 
 from .. import stories
 from .conftest import MakeCli
@@ -90,9 +92,45 @@ def test_calls_and_code_can_be_had_alone(show: Show, kept: Path) -> None:
     assert "submit(context.count" in show(kept / "one", "--code", "--node", "0.2")
 
 
+def test_the_answer_stands_apart_and_can_be_had_alone(
+    show: Show, kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, blank, answer = show(kept / "one").splitlines()
+    assert (blank, answer) == ("", '{"spam": 400}')
+    code = app(["runs", "show", "last", "--runs", str(kept / "one"), "--answer"], standalone_mode=False)
+    assert (code, *capsys.readouterr()) == (0, '{"spam": 400}\n', "")
+
+
+@pytest.mark.parametrize(("code", "out"), [("print(1)", ""), ("result = 'so far'\nprint(1)", "so far\n")])
+def test_the_answer_alone_of_a_run_that_stopped_early(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, out: str
+) -> None:
+    model = ScriptedModel([f"```python\n{code}\n```"])
+    with RLM(model, max_turns=1, sandbox="none", runs=tmp_path) as rlm:
+        assert rlm.run("?", "text").status == "budget"
+    ended = app(["runs", "show", "last", "--runs", str(tmp_path), "--answer"], standalone_mode=False)
+    said = capsys.readouterr()
+    assert (ended, said.out) == (4, out)
+    assert said.err.startswith("unspool: budget: ")
+    assert ("the answer is a draft: " in said.err) == bool(out)
+
+
+def test_a_run_that_could_not_begin_is_said_to_have_asked_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RLM("command:cat", sandbox="command:false -", runs=tmp_path) as rlm:
+        run = rlm.run("?", "text")
+    assert (run.status, run.turns) == ("failed", 0)
+    assert app(["runs", "show", "last", "--runs", str(tmp_path)], standalone_mode=False) in (0, None)
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"nothing was asked yet. Once that is mended: unspool runs resume {run.id}" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--answer", "--node", "0"), "--answer: is of the whole run"),
+        (("--answer", "--code"), "give one of them"),
         (("--node", "7"), "there are: 0, 0.1, 0.2"),
         (("--turn", "9"), "there are: 1 to 3"),
         (("--calls", "--code"), "give one of them"),

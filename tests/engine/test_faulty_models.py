@@ -7,7 +7,8 @@ import pytest
 
 from tests.engine.helpers import py
 from unspool import RLM
-from unspool.events import NodeEnded, RunEnded
+from unspool.events import CallStarted, Event, NodeEnded, RunEnded
+from unspool.models.protocol import ModelInfo, ModelReply, ModelRequest
 from unspool.testing import MemoryStore, ScriptedModel
 
 
@@ -56,3 +57,64 @@ def test_a_mistake_in_the_model_of_sub_calls_ends_the_nodes_and_the_run_goes_on_
     resumed = RLM(root, sub_model=mended, store=store).resume(run, "text")
     assert (resumed.status, resumed.answer) == ("answered", "B")
     assert [request.messages[-1].text for request in mended.requests] == ["b"]
+
+
+class _Ends:
+    """A model of one's own that ends the program, as it thinks."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+        self.info = ModelInfo("mine:ends", "frontier", 10_000, 1_000)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        raise self._error
+
+    async def close(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize("role", ["root", "sub", "batch"])
+def test_a_model_that_ends_the_program_ends_its_run_alone(error: BaseException, role: str) -> None:
+    store = MemoryStore()
+    call = "llm_query_batched(['a', 'b'])" if role == "batch" else "llm_query('a')"
+    good = ScriptedModel(lambda _: py(f"print(1)\nsubmit({call})"))
+    bad = _Ends(error)
+    rlm = RLM(bad if role == "root" else good, sub_model=None if role == "root" else bad, store=store)
+    with pytest.raises((RuntimeError, ExceptionGroup)):
+        rlm.run("q", "text")
+    *_, last = store.read(store.runs()[0])
+    assert isinstance(last, RunEnded)
+    assert last.status == "failed"
+    assert last.reason.startswith(f"the model mine:ends failed: RuntimeError: {error!r} was raised in")
+    again = RLM(ScriptedModel([py("submit(len(context))")]), runs=False).run("q", "text")
+    assert again.answer == 4
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("where", ["on_event", "tool", "store", "store in a call"])
+def test_what_else_ends_the_program_reaches_who_asked_and_no_other_run(
+    error: type[BaseException], where: str
+) -> None:
+    def ends(*_: object) -> None:
+        raise error
+
+    class Store(MemoryStore):
+        def append(self, run: str, event: Event) -> None:
+            if where == "store" or isinstance(event, CallStarted):
+                raise error
+
+    code = "llm_query('a')" if where == "store in a call" else "ends()"
+    model = ScriptedModel([py(f"print({code})"), py("submit(1)")])
+    tools, store = [ends] * (where == "tool"), Store() if "store" in where else None
+    with RLM(model, tools=tools, store=store) as rlm:
+        reached: BaseException | None = None
+        try:
+            if where == "on_event":
+                rlm.session("text", on_event=ends)
+            assert rlm.run("q", "text").answer == 1  # the model read it
+        except (SystemExit, KeyboardInterrupt) as raised:
+            reached = raised
+        assert type(reached) is (type(None) if where == "tool" else error)
+        model = ScriptedModel([py("submit(len(context))")])
+        assert RLM(model, runs=False).run("q", "text").answer == 4

@@ -335,3 +335,35 @@ async def test_every_run_that_finds_no_model_says_so_and_the_next_may_try_again(
     for _ in range(2):
         ended = await asyncio.gather(*[engine.arun("q", "c") for _ in range(4)], return_exceptions=True)
         assert [type(error).__name__ for error in ended] == ["ConfigError"] * 4
+
+
+async def test_an_engine_is_closed_at_the_end_of_an_async_block_and_its_loop_goes_on_meanwhile() -> None:
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    class Closing(ScriptedModel):
+        closed = 0
+
+        async def close(self) -> None:
+            before = turns
+            while turns < before + 3:  # who is asked on this loop is not held up  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+            self.closed += 1
+
+    model = Closing([py("print(1)\nsubmit(len(context))")])
+    task = asyncio.create_task(other())
+    try:
+        async with RLM(model, runs=False) as rlm:
+            assert (await rlm.arun("How long?", "text")).answer == 4
+            assert model.closed == 0
+        assert model.closed == 1
+        with pytest.raises(ValueError, match="mine"):
+            async with rlm:
+                raise ValueError("mine")
+    finally:
+        task.cancel()

@@ -95,3 +95,25 @@ def test_a_closed_stream_is_one_clear_line(tmp_path: Path, name: str) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(f"unspool: {name} is closed")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("none", "yes  sandbox: none"),
+        ("proces", "NO  sandbox: sandbox='proces': use auto, process, "),
+        (
+            "command:no-such-program x",
+            "NO  sandbox: sandbox 'command:no-such-program x': there is no program",
+        ),
+    ],
+)
+def test_check_looks_at_the_sandbox_that_is_named(tmp_path: Path, name: str, line: str) -> None:
+    pytest.importorskip("mcp", reason="needs the extra mcp")
+    status, out, _ = run(tmp_path, "--check", "--model", "command:cat", "--sandbox", name)
+    assert out.splitlines()[1].startswith(line)
+    assert status == (1 if line.startswith("NO") else 0)
+    if status:
+        code, out, err = run(tmp_path, "--model", "command:cat", "--sandbox", name)
+        assert (code, out) == (2, "")
+        assert err.startswith("unspool: ")

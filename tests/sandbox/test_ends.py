@@ -20,7 +20,9 @@ LAST = {
     "submitted": "submit(1)",
     "busy": "if not os.fork():\n    time.sleep(600)\nwhile True:\n    pass",
 }
-NAMED = "import ctypes, os, time\ndone = ctypes.CDLL(None).prctl(15, b'{}', 0, 0, 0)"  # called so outside, too
+NAMED = (
+    "import ctypes, os, time\ndone = ctypes.CDLL(None).prctl(15, b'{}', 0, 0, 0)"  # called so outside, too
+)
 
 
 def called(name: str) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -288,3 +289,78 @@ async def test_fields_of_openai_s_that_mean_nothing_here_are_taken(serve: Start)
     assert reply.json["unspool"]["notes"] == [
         "tools: were not given to the model, which answers with text or JSON"
     ]
+
+
+HALF = "'\\ud83d, \\ud83d\\ude00'"  # half of a pair alone, and a pair in two halves
+CALL: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "say", "parameters": {"properties": {"a": {"type": "string"}}}},
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize(
+    ("code", "more"),
+    [
+        (f"submit({HALF})", {}),
+        (f"submit({{'a': {HALF}}})", {"tools": [CALL], "tool_choice": "required"}),
+        (f"result = {HALF}\nprint(1)", {"unspool": {"max_turns": 1}}),
+    ],
+)
+async def test_half_a_surrogate_pair_is_in_no_reply(
+    serve: Start, stream: bool, path: str, code: str, more: dict[str, Any]
+) -> None:
+    up = await serve(ScriptedModel([f"```python\nprint({HALF})\n{code}\n```"] * 9))
+    asked = chat_body("How long?") if "chat" in path else {"input": "How long?"}
+    body = {**asked, **more, "stream": stream, "unspool": {"progress": "code", **more.get("unspool", {})}}
+    reply = await up.send(path, body)
+    assert reply.status == 200
+    told = json.dumps(reply.events if stream else reply.json, ensure_ascii=False)
+    assert "\ufffd, \U0001f600" in told
+    told.encode()  # nothing that UTF-8 has no bytes for
+
+
+NOWHERE = {"type": "object", "properties": {"a": {"$ref": "#/$defs/X"}}}
+ROUND = {"allOf": [{"$ref": "#"}]}
+
+
+@pytest.mark.parametrize(("schema", "why"), [(NOWHERE, "leads nowhere"), (ROUND, "leads to itself")])
+@pytest.mark.parametrize("place", ["format", "answer", "one tool", "tools"])
+async def test_a_schema_whose_references_lead_nowhere_is_refused_before_any_call(
+    serve: Start, schema: dict[str, Any], why: str, place: str
+) -> None:
+    up = await serve(ScriptedModel([submits("{}")] * 9))
+    tool = {"type": "function", "name": "weather", "parameters": schema}
+    bodies: dict[str, tuple[str, dict[str, Any]]] = {
+        "format": (
+            "response_format.json_schema.schema",
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}},
+        ),
+        "answer": ("unspool.answer", {"unspool": {"answer": schema}}),
+        "one tool": ("tools: weather", {"tools": [tool], "tool_choice": "required"}),
+        "tools": (
+            "tools: weather",
+            {"tools": [{**CALL["function"], "type": "function"}, tool], "tool_choice": "required"},
+        ),
+    }
+    field, more = bodies[place]
+    reply = await up.chat(**more)
+    assert reply.status == 400
+    assert reply.error["message"].startswith(f"{field}: is no JSON schema: the reference '#")
+    assert why in reply.error["message"]
+    assert up.model.requests == []
+    if place == "format":
+        body = {"input": "x", "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}}
+        assert (await up.send("/v1/responses", body)).status == 400
+
+
+async def test_a_tool_that_is_not_there_is_told_with_those_that_are(serve: Start) -> None:
+    up = await serve(ScriptedModel([]))
+    tools = [{"type": "function", "function": {"name": name}} for name in ("weather", "clock")]
+    choice = {"type": "function", "function": {"name": "wether"}}
+    reply = await up.chat(tools=tools, tool_choice=choice)
+    told = "tool_choice: there is no function 'wether' (weather?); there are: weather, clock"
+    assert (reply.status, reply.error["message"]) == (400, told)
+    reply = await up.chat(tools=[], tool_choice=choice)
+    assert reply.error["message"] == "tool_choice: there is no function 'wether' among the tools"

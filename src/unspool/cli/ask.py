@@ -23,6 +23,7 @@ from .options import (
     SubModels,
     TokensLimit,
     UsdLimit,
+    check_runs,
 )
 from .runs import hint
 
@@ -112,6 +113,7 @@ def ask(
             raise ConfigError("QUESTION is empty: say what to find out")
         wanted, how = read_answer_type(answer), checked(strategy)
         of_root, of_sub = parsed(settings or ())
+        check_runs(runs, no_journal=no_journal)
         root, sub = _models(model, sub_model, quiet=quiet)
         engine = RLM(
             root,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..models.discover import Found
     from ..sandbox.attack.suite import AttackReport
-    from ..sandbox.protocol import SandboxReport
+    from ..sandbox.protocol import Protection, SandboxReport
 
 _PIPED_WIDTH = 100
 _TIERS = {
@@ -133,9 +133,15 @@ def _page(sandbox: SandboxReport, models: Found, attacks: AttackReport | None) -
 def _print_sandbox(console: Console, sandbox: SandboxReport) -> None:
     verdict = "works" if _runs(sandbox) else "DOES NOT WORK"
     console.print(f"sandbox {sandbox.name}: {verdict} ({_TIERS[sandbox.tier]})", style="bold")
-    console.print(_table([(p.holds, f"{p.name}: {p.meaning}", f"\n{p.how}") for p in sandbox.protections]))
+    console.print(_table([(p.holds, _said(p), f"\n{p.how}") for p in sandbox.protections]))
     if sandbox.advice:
         console.print(f"\n{safe(sandbox.advice)}")
+
+
+def _said(protection: Protection) -> str:
+    """One that does not hold is told as that: "no, code does not see" would be read as that it does not."""
+    held = "" if protection.holds else "NOT PROTECTED. Where it is: "
+    return f"{protection.name}: {held}{protection.meaning}"
 
 
 def _print_attacks(console: Console, attacks: AttackReport) -> None:

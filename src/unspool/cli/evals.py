@@ -11,7 +11,7 @@ import typer
 from .ask import named
 from .commands import Commands
 from .exits import CANCELLED, errors_as_exits
-from .options import Models, ModelSettingsGiven, Quiet, SubModels, UsdLimit
+from .options import Models, ModelSettingsGiven, Quiet, SubModels
 from .report import duration
 from .terminal import Output, complain, safe
 
@@ -161,9 +161,14 @@ def run(
     tasks: Annotated[
         str, typer.Option(metavar="NAMES", help="These tasks of the suites alone.", show_default=False)
     ] = "",
-    usd: UsdLimit = None,
+    usd: Annotated[
+        float | None,
+        typer.Option(
+            "--usd", metavar="X", help="Spend at most X dollars for each sample.", show_default=False
+        ),
+    ] = None,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Stop a sample after this time.", show_default=False)
+        float | None, typer.Option(metavar="S", help="Stop each sample after this time.", show_default=False)
     ] = None,
     settings: ModelSettingsGiven = None,
     jobs: Annotated[
@@ -205,8 +210,9 @@ def run(
             Data(data),
         )
         means = Means(out, Budget(usd=usd, seconds=seconds), parsed(settings or ()))
-        solver, at_once = _solver(model, sub_model, plan, means, quiet=quiet)
         asked = _settings(usd, seconds, settings)
+        Kept.check(out, asked)
+        solver, at_once = _solver(model, sub_model, plan, means, quiet=quiet)
         try:
             with shown_progress(quiet=quiet) as progress:
                 plan.fetch(progress)
@@ -233,13 +239,16 @@ def _solver(
     model: list[str] | None, sub_model: list[str] | None, plan: Plan, means: Means, *, quiet: bool
 ) -> tuple[Solver, int]:
     """Who is asked, and how many samples at once."""
-    from ..errors import ConfigError
+    from ..errors import ConfigError, UnknownModel
     from ..evals import runner
-    from ..evals.oracle import Oracle
+    from ..evals.oracle import Oracle, meant_oracle
     from ..models.discover import resolve_pair
     from .pulling import shown_progress
 
     oracle = Oracle.of(model[0]) if model and len(model) == 1 else None
+    for name in model or () if oracle is None else ():
+        if meant_oracle(name):
+            raise UnknownModel(f"there is no model {name!r}. Did you mean 'oracle'?")
     if oracle is not None:
         if sub_model:
             raise ConfigError("--sub-model: the oracle is its own sub-model")

@@ -10,7 +10,17 @@ import typer
 
 from .ask import named
 from .exits import FAILED, errors_as_exits
-from .options import Cache, MaxDepth, MaxTurns, Models, ModelSettingsGiven, RunsFolder, SubModels
+from .options import (
+    Cache,
+    MaxDepth,
+    MaxTurns,
+    Models,
+    ModelSettingsGiven,
+    RunsFolder,
+    SandboxOption,
+    SubModels,
+    check_runs,
+)
 from .terminal import Output, is_open, is_terminal, safe
 
 if TYPE_CHECKING:
@@ -81,6 +91,7 @@ def mcp(
         ),
     ] = 30,
     settings: ModelSettingsGiven = None,
+    sandbox: SandboxOption = "auto",
     max_turns: MaxTurns = 20,
     max_depth: MaxDepth = 1,
     cache: Cache = False,
@@ -97,7 +108,7 @@ def mcp(
     with errors_as_exits():
         root_model, sub = named(model), named(sub_model)
         if check:
-            raise typer.Exit(_check(root_model, sub))
+            raise typer.Exit(_check(root_model, sub, sandbox))
         from ..budget import Budget
         from ..errors import ConfigError
         from ..mcp.desk import Desk
@@ -110,6 +121,7 @@ def mcp(
         if missing := [folder for folder in root or () if not os.path.isdir(folder)]:
             raise ConfigError(f"--root {missing[0]}: there is no such folder")
         of_root, of_sub = parsed(settings or ())
+        check_runs(runs, no_journal=no_journal)
         closed = [name for name in ("stdin", "stdout") if not http and not is_open(getattr(sys, name))]
         if closed:
             raise ConfigError(
@@ -125,6 +137,7 @@ def mcp(
             budget=Budget(usd=usd, tokens=tokens, calls=calls),
             settings=of_root,
             sub_settings=of_sub,
+            sandbox=sandbox,
             cache=cache,
             runs=not no_journal and (runs or True),
         )
@@ -184,11 +197,11 @@ def _over_http(desk: Desk, engine: RLM, host: str, port: int, token: str | None)
         engine.close()
 
 
-def _check(model: Spec | None, sub_model: Spec | None) -> int:
+def _check(model: Spec | None, sub_model: Spec | None, sandbox: str) -> int:
     from ..mcp.check import checked
 
     out, there = Output(sys.stdout), True
-    for each in checked(model, sub_model):
+    for each in checked(model, sub_model, sandbox):
         out.line(safe(f"{'yes' if each.there else 'NO'}  {each.name}: {each.told}"))
         there = there and each.there
     return 0 if there else FAILED

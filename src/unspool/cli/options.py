@@ -39,7 +39,8 @@ SubModels = Annotated[
     ),
 ]
 UsdLimit = Annotated[
-    float | None, typer.Option("--usd", metavar="X", help="Spend at most X dollars.", show_default=False)
+    float | None,
+    typer.Option("--usd", metavar="X", help="Spend at most X dollars in all.", show_default=False),
 ]
 TokensLimit = Annotated[
     int | None,
@@ -115,3 +116,13 @@ BudgetFile = Annotated[
     ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Ask even what is known, and keep nothing.")]
+
+
+def check_runs(runs: Path | None, *, no_journal: bool) -> None:
+    """Whether the runs that are to come can be kept, before a model is pulled or a port is taken for them.
+    Raises ``WrongSetting`` and ``JournalError``."""
+    from ..journal import Journal, store_of
+
+    store = store_of(not no_journal and (runs or True))
+    if isinstance(store, Journal):
+        store.check()

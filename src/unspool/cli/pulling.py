@@ -84,8 +84,10 @@ class _Bar:
 
     def _left(self, progress: Progress, now: float) -> str:
         _, since, before = self._begun
-        if progress.phase != "downloading" or progress.done <= before or now - since < 2:
+        if progress.phase != "downloading" or now - since < 2:
             return ""
+        if progress.done <= before:  # what fetches it may say nothing before it has all
+            return f", {now - since:.0f} s"
         seconds = (progress.total - progress.done) * (now - since) / (progress.done - before)
         minutes, rest = divmod(int(seconds), 60)
         return f", {minutes}:{rest:02d} left"

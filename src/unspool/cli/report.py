@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import events as ev
+from ..money import money as money
 from ..safe_text import one_line
 from ..types import ROOT, Usage, known_sum
 from .view import View
@@ -38,14 +39,6 @@ class Line:
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def money(cost: float | None) -> str:
-    if cost is None:
-        return "cost unknown"
-    if cost == 0:
-        return "$0"
-    return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}" if cost >= 0.0001 else "under $0.0001"
 
 
 def model_name(name: str) -> str:

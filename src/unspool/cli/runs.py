@@ -74,6 +74,8 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None, started: Run
     command = f"unspool runs resume {run}{runs_option(folder)}"
     if ended is not None and ended.limit is not None:
         return f"to go on with a higher limit: {command} {RAISED_BY[ended.limit]} N"
+    if ended is not None and ended.status == "failed" and not ended.turns and not ended.usage.calls:
+        return f"nothing was asked yet. Once that is mended: {command}"  # the sandbox, or the input
     return f"to go on: {command}"
 
 

@@ -20,6 +20,7 @@ from .options import (
     SandboxOption,
     StrategyOption,
     SubModels,
+    check_runs,
 )
 from .terminal import Output, safe
 
@@ -118,6 +119,7 @@ def serve(
             seconds=seconds,
         )
         budget = Budget(usd=usd, tokens=tokens)
+        check_runs(runs, no_journal=no_journal)
         bound = listen(settings)
         with shown_progress(quiet=quiet) as progress:  # the local model is pulled on first use
             root, sub = resolve_pair(named(model), named(sub_model), progress=progress)

@@ -35,6 +35,9 @@ def show(
     ] = None,
     calls: Annotated[bool, typer.Option("--calls", help="The sub-calls, prompts and replies.")] = False,
     code: Annotated[bool, typer.Option("--code", help="The code of a node's cells as one script.")] = False,
+    answer: Annotated[
+        bool, typer.Option("--answer", help="The answer alone, with the exit code that ask ended with.")
+    ] = False,
     as_object: Annotated[bool, typer.Option("--json", help="Print one JSON object an event.")] = False,
 ) -> None:
     """Show a run as a tree, and its answer; or a part of it in full."""
@@ -43,8 +46,10 @@ def show(
         from ..trace import folded
         from .paint import Paper
 
-        if calls + code + as_object > 1:
-            raise ConfigError("--calls, --code and --json: give one of them")
+        if calls + code + answer + as_object > 1:
+            raise ConfigError("--calls, --code, --answer and --json: give one of them")
+        if answer and (node is not None or turn is not None):
+            raise ConfigError("--answer: is of the whole run, so leave out --node and --turn")
         journal = journal_in(runs)
         name = find_run(journal, run)
         events = journal.read(name)
@@ -53,6 +58,9 @@ def show(
             _events(events, paper)
             return
         builder = folded(events)
+        if answer:
+            _answer(builder)
+            return
         going = builder.ended is None and journal.is_written(name)
         part = _Part.of(builder, node, turn)
         if code:
@@ -106,6 +114,28 @@ class _Part:
         named = () if self.roots else (self.node,)
         for node in (*named, *(each for root in self.roots for each in root.walk())):
             yield from node.calls()
+
+
+def _answer(builder: TraceBuilder) -> None:
+    """What ``unspool ask`` has printed; why there is none goes to stderr."""
+    import sys
+
+    from .exits import CODES, FAILED
+    from .plain import as_text
+    from .terminal import Output, complain, is_terminal, safe
+
+    ended = builder.ended
+    if ended is None:
+        complain("it has no answer: it has not ended")
+        raise typer.Exit(FAILED)
+    if ended.status != "answered":
+        complain(f"{ended.status}: {ended.reason}")
+    if ended.draft is not None:
+        complain(f"the answer is a draft: {ended.draft}")
+    if text := as_text(ended.answer):
+        text = safe(text) if is_terminal(sys.stdout) else text
+        Output(sys.stdout).write(text if text.endswith("\n") else f"{text}\n")
+    raise typer.Exit(CODES[ended.status])
 
 
 def _events(events: list[Event], paper: Paper) -> None:
@@ -251,5 +281,5 @@ def _end(builder: TraceBuilder, name: str, runs: Path | None, paper: Paper, goin
         unread = f"nothing of it can be read. To remove it: unspool runs rm {name}{runs_option(runs)}"
         told = unread if builder.started is None else to_go_on(name, runs, ended, builder.started)
         more += [(part(watched if going else told),)] if going or told else []
-    paper.write([()] if more and len(rows) == 1 else [])
+    paper.write([()] if more else [])
     paper.write(more, whole=True)

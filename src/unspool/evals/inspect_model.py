@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..models.protocol import Message, ModelInfo, ModelReply, ModelRequest, refuse_images
+from ..models.statuses import failure_of
+from ..safe_text import paired
 from ..types import Finish, Usage
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ class InspectModel:
         except ModelError:
             raise
         except Exception as error:  # what a provider of inspect's raises is of many libraries
+            if (failed := failure_of(error, self._info.name)) is not None:
+                raise failed from error
             told = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise ModelError("bad_request", told, model=self._info.name) from error
 
@@ -84,9 +88,9 @@ def _told(message: Message) -> ChatMessage:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     if message.role == "system":
-        return ChatMessageSystem(content=message.text)
+        return ChatMessageSystem(content=paired(message.text))
     of = ChatMessageUser if message.role == "user" else ChatMessageAssistant
-    return of(content=message.text)
+    return of(content=paired(message.text))
 
 
 def _config(request: ModelRequest) -> GenerateConfig:

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from ..durable import replace_whole
 from ..errors import ConfigError
+from ..folders import try_out
 from .record import Key, Record, line, read, wrong_with
 
 SETTINGS, SAMPLES, RUNS = "eval.json", "samples.jsonl", "runs"
@@ -63,6 +64,15 @@ class Kept:
             kept = cls(folder, file, read_samples(folder))
             unless_kept.pop_all()
             return kept
+
+    @staticmethod
+    def check(folder: Path, settings: Settings) -> None:
+        """Whether :meth:`open` would do, before anything is fetched for it. Raises :class:`ConfigError`."""
+        try:
+            _commands(folder, settings)
+            try_out(folder / RUNS)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
 
     def add(self, record: Record) -> None:
         """One line, on its way to the disk before this returns. Raises :class:`ConfigError`."""
@@ -122,6 +132,14 @@ def read_settings(folder: Path) -> tuple[Settings, list[str]]:
 
 def _agree(folder: Path, settings: Settings, command: str) -> None:
     """Writes the settings, or refuses others than those that are there."""
+    commands = _commands(folder, settings)
+    if command not in commands:
+        whole = json.dumps({"settings": dict(settings), "commands": [*commands, command]}, indent=1)
+        replace_whole(folder / SETTINGS, f"{whole}\n".encode())
+
+
+def _commands(folder: Path, settings: Settings) -> list[str]:
+    """Those that asked in this way before."""
     commands: list[str] = []
     if (folder / SETTINGS).exists():
         before, commands = read_settings(folder)
@@ -132,9 +150,7 @@ def _agree(folder: Path, settings: Settings, command: str) -> None:
                 f"{folder} holds samples that were asked in another way ({told}): ask in that way, or "
                 "name another --out"
             )
-    if command not in commands:
-        whole = json.dumps({"settings": dict(settings), "commands": [*commands, command]}, indent=1)
-        replace_whole(folder / SETTINGS, f"{whole}\n".encode())
+    return commands
 
 
 def _mend(file: FileIO) -> None:

@@ -23,7 +23,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..checks import near
 from ..errors import ConfigError, ModelError
+from ..models.naming import BEGINNINGS
 from ..models.protocol import Message
 from ..packs import DO, ITEMS
 from ..testing import ScriptedModel
@@ -68,6 +70,16 @@ class Oracle:
         knows = Knows(sample, self.right)
         root = ScriptedModel(lambda messages: _written(sample, messages), name=self.name)
         return root, ScriptedModel(knows.reply, name=self.name)
+
+
+def meant_oracle(name: str) -> bool:
+    """Whether it is nearer to the oracle's name than to how any model's begins.
+
+    >>> meant_oracle("orcale:0.9"), meant_oracle("openai:gpt-5"), meant_oracle("ollama:x")
+    (True, False, False)
+    """
+    first = name.strip().partition(":")[0]
+    return first not in BEGINNINGS and near(first, (NAME, *BEGINNINGS)) == NAME
 
 
 def _written(sample: Sample, messages: Sequence[Message]) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ..budget import Budget
+from ..checks import meant
 from ..errors import ConfigError, JournalError, UnspoolError
 from ..models.protocol import Model
 from ..models.settings import UNSET, ModelSettings
@@ -51,6 +52,7 @@ class Plan:
             if task not in known:
                 raise ConfigError(
                     f"there is no task {task!r} in what is asked: there are {', '.join(sorted(known))}"
+                    f"{meant(task, known)}"
                 )
         for suite in filter(self.tasks_of, self.suites):
             for size in sorted(self.sizes):

@@ -14,6 +14,7 @@ from ..errors import ConfigError, UnspoolError
 from ..models.discover import discover, resolve_pair
 from ..models.named import Spec
 from ..sandbox._visit import visit
+from ..sandbox.shared import chosen, look_up, new_sandbox
 from .sdk import INSTALL
 
 WANTED = 2  # the SDK's major version
@@ -28,10 +29,10 @@ class Check:
     told: str
 
 
-def checked(model: Spec | None, sub_model: Spec | None) -> Iterator[Check]:
+def checked(model: Spec | None, sub_model: Spec | None, sandbox: str = "auto") -> Iterator[Check]:
     """See the module docstring."""
     yield _sdk()
-    yield _sandbox()
+    yield _sandbox(sandbox)
     yield _model(model, sub_model)
 
 
@@ -44,8 +45,15 @@ def _sdk() -> Check:
     return Check("MCP SDK", fits, f"mcp {found}" + ("" if fits else f": {INSTALL}"))
 
 
-def _sandbox() -> Check:
-    found = visit("auto")
+def _sandbox(name: str) -> Check:
+    if chosen(name) not in ("process", "seatbelt"):  # nothing of it can be tried without starting it
+        try:
+            new_sandbox(name)
+            look_up(name)
+        except UnspoolError as error:
+            return Check("sandbox", False, str(error))
+        return Check("sandbox", True, name)
+    found = visit(name)
     missing = [p.name for p in found.protections if not p.holds]
     there = found.tier in ("namespaces", "landlock", "seatbelt")
     told = f"{found.name}, {found.tier}" if there else found.advice or "it cannot run here"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..images import Image
+from ..safe_text import paired
 from ..types import Finish
 from .protocol import ModelReply, ModelRequest
 from .providers import COMPATIBLE, Provider
@@ -189,7 +190,7 @@ def to_lm15(
     messages = list(said)
     system = None
     if len(messages) > 1 and messages[0].role == "system":
-        system = _sendable(messages.pop(0).text) or None
+        system = paired(messages.pop(0).text) or None
     fields = {**_cache_field(provider, model, request), **extra}
     config = Config(
         max_tokens=request.max_tokens,
@@ -207,7 +208,7 @@ def to_lm15(
         messages=tuple(
             Message(
                 role="developer" if m.role == "system" else m.role,
-                parts=(*map(_image_part, m.images), TextPart(text=_sendable(m.text))),
+                parts=(*map(_image_part, m.images), TextPart(text=paired(m.text))),
             )
             for m in messages
         ),
@@ -243,13 +244,6 @@ def _cache_field(provider: Provider, model: str, request: ModelRequest) -> dict[
     if provider.name == "openrouter" and model.startswith("anthropic/") and request.grows:
         return {"cache_control": {"type": "ephemeral"}}
     return {}
-
-
-def _sendable(text: str) -> str:
-    """The text with halves of surrogate pairs replaced: no provider takes them, and lm15 says so."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _response_format(provider: Provider, request: ModelRequest) -> dict[str, object] | None:

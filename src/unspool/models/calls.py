@@ -31,8 +31,10 @@ from typing import Protocol
 
 from ..errors import MISTAKE_OF, ModelError
 from ..types import FailureKind, Usage, known_sum
+from .figures import told_rightly
 from .gate import Gate
 from .protocol import Delta, Model, ModelInfo, ModelReply, ModelRequest, OnDelta, refuse_too_long
+from .statuses import failure_of
 
 LONGEST_WAIT = 120.0  # a server that asks for a longer pause than this has failed the call
 LEAST_ROOM = 4096  # tokens for a reply whose limit was used up before any text
@@ -141,11 +143,21 @@ class Caller:
         except TimeoutError:
             name = self.model.info.name
             raise ModelError("timeout", f"{name} gave no reply within {seconds:g} s", model=name) from None
-        except Exception as error:  # a mistake in the model: it comes out of the run, and says whose it is
-            error.add_note(f"{MISTAKE_OF}{self.model.info.name}")
+        except (SystemExit, KeyboardInterrupt) as error:  # this is a thread: neither ends the program
+            what = f"{error!r} was raised in a model, where it cannot end the program"
+            raise self._mistake(RuntimeError(what)) from error
+        except Exception as error:
+            if (failed := failure_of(error, self.model.info.name)) is not None:  # of a library that it asks
+                raise failed from error
+            self._mistake(error)
             raise
         self.gate.went_well()
-        return reply
+        return told_rightly(reply, self.model.info.name)
+
+    def _mistake(self, error: Exception) -> Exception:
+        """Of the model itself: it comes out of the run, and says whose it is."""
+        error.add_note(f"{MISTAKE_OF}{self.model.info.name}")
+        return error
 
     async def _reliably(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
         while True:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # What keys of the well-known services look like, whole or with their middle starred out.
 _KEY = re.compile(r"\b(?:sk|pk|gsk|xai|key|tok|AIza|Bearer)[-_ ]?[A-Za-z0-9_*.\-]{8,}[A-Za-z0-9*]")
 _SHORTEST_KEY = 8  # a shorter one is a placeholder, and may be a word of the message
-_TOO_LONG = re.compile(
+TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too (long|large|many tokens)"
     r"|exceeds?.{0,40}(context|token)|prompt is too",
     re.IGNORECASE,
@@ -123,7 +123,7 @@ def _sort(error: LM15Error, said: str, provider: Provider, name: str) -> tuple[F
             return "server", f"{provider.name} was busy with this request{status}: {said}", True
         case lm15.ProviderError() if error.status is None or error.status < 400:
             return "server", f"{provider.name} sent a reply that cannot be read: {said}", None
-    if error.status in (400, 413, 422) and _TOO_LONG.search(said):
+    if error.status in (400, 413, 422) and TOO_LONG.search(said):
         return "too_long", f"{said} Send slices of it, one call for each.", None
     return "bad_request", f"{provider.name} refused the request{status}: {said}", None
 

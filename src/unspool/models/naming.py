@@ -21,7 +21,7 @@ from .foreign import PREFIX, is_foreign
 from .providers import PROVIDERS
 
 _KINDS = (*PROVIDERS, "local", "command", PREFIX)
-_FIRST = (*_KINDS, *FILES)  # what a name begins with
+BEGINNINGS = (*_KINDS, *FILES)  # what a name begins with
 # "gpt" of "gpt-5": who makes models of that name, by the model that the provider's row takes.
 _FAMILIES = {
     re.split(r"[-\d]", row.root)[0]: row.name
@@ -61,7 +61,7 @@ def check_name(name: str) -> None:
     first, _, rest = name.strip().partition(":")
     if first == "local" and not rest.endswith(".gguf"):
         known(rest)
-    elif first not in _FIRST or (first in FILES and rest):
+    elif first not in BEGINNINGS or (first in FILES and rest):
         guess = nearest(name.strip())
         raise UnknownModel(
             f"there is no model {name!r}{f'. Did you mean {guess!r}?' if guess else '.'} A name is "
@@ -80,4 +80,4 @@ def nearest(name: str) -> str:
     family = re.split(r"[-\d]", first.lower())[0]
     if family in _FAMILIES and not colon and family != first:
         return f"{_FAMILIES[family]}:{name}"
-    return f"{guess}{colon}{rest}" if (guess := near(first, _FIRST)) else ""
+    return f"{guess}{colon}{rest}" if (guess := near(first, BEGINNINGS)) else ""

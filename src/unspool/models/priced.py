@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from ..errors import ConfigError, ModelError
 from .fallback import FallbackModel
+from .figures import counted
 from .protocol import Model, ModelInfo, ModelReply, ModelRequest, Price
 from .settings import ModelSettings
 
@@ -39,7 +40,7 @@ class PricedModel:
             if error.usage is not None:
                 error.cost = self._price.of(error.usage)
             raise
-        return replace(reply, cost=self._price.of(reply.usage))
+        return replace(reply, cost=self._price.of(counted(reply.usage)))
 
     async def close(self) -> None:
         await self._model.close()

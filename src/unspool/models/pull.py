@@ -11,6 +11,7 @@ It blocks: call it in a thread.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import ConfigError, NoModelFound
+from ..folders import try_out
 from .catalog import LocalFile, known, models_dir
 from .sources import Hub, Slices, Source, SourceFailed
 
@@ -77,12 +79,17 @@ def pull(
         report(Progress("ready", file.size, file.size))
         return final
     try:
+        try_out(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        if final.is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"{final.name} in it is a folder")
+        with _alone(folder / f".{file.file}.lock", lambda: report(Progress("waiting", 0, file.size))):
+            if not _there(file, final):
+                _pull(file, final, sources() if from_sources is None else from_sources, report)
     except OSError as error:
-        raise PullFailed(f"{folder} cannot be made ({error.strerror}): set UNSPOOL_CACHE") from error
-    with _alone(folder / f".{file.file}.lock", lambda: report(Progress("waiting", 0, file.size))):
-        if not _there(file, final):
-            _pull(file, final, sources() if from_sources is None else from_sources, report)
+        raise PullFailed(
+            f"{folder} cannot be written ({error.strerror or error}): set UNSPOOL_CACHE to another folder"
+        ) from error
     report(Progress("ready", file.size, file.size))
     return final
 
@@ -94,12 +101,16 @@ def remove(name: str, cache: str | os.PathLike[str] | None = None) -> int:
     partial, staging = (final.with_name(f".{file.file}.{what}") for what in ("partial", "staging"))
     if not any(os.path.lexists(path) for path in (final, partial, staging)):
         return 0
-    with _alone(folder / f".{file.file}.lock", _no_wait):
-        size = sum(_size(path) for path in (final, partial, *staging.rglob("*")))
-        for path in (final, partial):
-            path.unlink(missing_ok=True)
-        if staging.is_dir() and not staging.is_symlink():
-            shutil.rmtree(staging)
+    try:
+        with _alone(folder / f".{file.file}.lock", _no_wait):
+            size = sum(_size(path) for path in (final, partial, *staging.rglob("*")))
+            for path in (final, partial):
+                path.unlink(missing_ok=True)
+            if staging.is_dir() and not staging.is_symlink():
+                shutil.rmtree(staging)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise ConfigError(f"{where}cannot be removed ({error.strerror or error})") from error
     return size
 
 
@@ -130,8 +141,6 @@ def _pull(file: LocalFile, final: Path, tried: Sequence[Source], report: OnProgr
         except SourceFailed as error:
             failures.append(f"{name}: {error}")
             continue
-        except OSError as error:
-            raise PullFailed(f"writing below {final.parent} failed: {error.strerror or error}") from error
         os.replace(partial, final)
         shutil.rmtree(staging, ignore_errors=True)
         return

@@ -23,6 +23,7 @@ from ..errors import ConfigError, ModelError, UnknownModel
 from ..reach.extras import how_to_add
 from ..safe_text import one_line
 from . import prices
+from .figures import count_of, counted
 from .foreign import PREFIX
 from .limits import output_limit
 from .protocol import Delta, ModelInfo, ModelReply, ModelRequest, OnDelta
@@ -59,6 +60,17 @@ def named(name: str) -> PydanticAIModel:
         raise ConfigError(f"{PREFIX}:{name}: {one_line(str(error))}") from None
 
 
+def called(name: str) -> str:
+    """Its name for a model as lines and journals have it: that of a function says its maker twice, and ends
+    in the function for streams, of which there may be none.
+
+    >>> called("function:function:reply:"), called("openai:gpt-5"), called("test:test")
+    ('function:reply', 'openai:gpt-5', 'test:test')
+    """
+    first, _, rest = name.partition(":")
+    return f"{first}:{rest.removeprefix(f'{first}:').strip(':') or first}"
+
+
 class PydanticAIModel:
     """See the module docstring."""
 
@@ -67,7 +79,7 @@ class PydanticAIModel:
 
         self._model = model
         self._info = ModelInfo(
-            f"{PREFIX}:{model.model_id}",
+            f"{PREFIX}:{called(model.model_id)}",
             profile=family_profile(model.model_name),
             window=model.context_window,
             max_output=output_limit(model.model_name),
@@ -158,12 +170,12 @@ class PydanticAIModel:
         await prices.ready()
         if (service := self._service) is None:
             return None
-        usage = reply.usage
+        usage = counted(reply.usage)
         counts = Counts(
             input=usage.input_tokens,
             output=usage.output_tokens,
             cached=usage.cached_tokens,
-            written=response.usage.cache_write_tokens,
+            written=count_of(response.usage.cache_write_tokens),
         )
         cost = prices.cost(service, reply.model, counts)
         return prices.cost(service, self._model.model_name, counts) if cost is None else cost

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..images import Image
+from ..safe_text import paired
 from ..types import FailureKind, Usage
 from .failures import scrub
 from .protocol import Effort, Message, ModelReply, ModelRequest
 from .replies import FINISH, code_of_call, split_thinking
 from .schemas import as_object, in_words, is_closed
+from .statuses import failure_of
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as theirs
@@ -48,9 +50,9 @@ def messages_of(request: ModelRequest, profile: ModelProfile) -> list[theirs.Mod
             if parts:
                 sent.append(theirs.ModelRequest(parts=parts))
             parts = []
-            sent.append(theirs.ModelResponse(parts=[theirs.TextPart(_sendable(message.text))]))
+            sent.append(theirs.ModelResponse(parts=[theirs.TextPart(paired(message.text))]))
         elif message.role == "system":
-            parts.append(theirs.SystemPromptPart(_sendable(message.text)))
+            parts.append(theirs.SystemPromptPart(paired(message.text)))
         else:
             parts.append(theirs.UserPromptPart(_content(message)))
     if parts:
@@ -64,13 +66,8 @@ def _content(message: Message) -> str | list[theirs.UserContent]:
     def sent(image: Image) -> theirs.UserContent:
         return BinaryContent(image.data, media_type=image.media_type)
 
-    text = _sendable(message.text)
+    text = paired(message.text)
     return [*map(sent, message.images), text] if message.images else text
-
-
-def _sendable(text: str) -> str:
-    """The text with halves of surrogate pairs replaced: no provider takes them."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def settings_of(request: ModelRequest, model: Model) -> ModelSettings:
@@ -184,10 +181,8 @@ def _of_api(error: Exception, name: str) -> ModelError:
             return _error("connection", error, name, "no connection", paid=_arrived(error))
         case theirs.ModelServerError() | theirs.ModelUnavailableError():
             return _error("server", error, name, "it failed")
-        case theirs.ModelHTTPError(status_code=status) if 400 <= status < 500:
-            return _error("bad_request", error, name, "it refused the request")
-        case theirs.ModelHTTPError():
-            return _error("server", error, name, "it failed")
+        case theirs.ModelHTTPError() if (failed := failure_of(error, name)) is not None:
+            return failed
     return _error("server", error, name, "it sent what cannot be read", paid=True)
 
 

@@ -31,6 +31,7 @@ def _source(noun: str) -> str:
     return _OURS.sub("", read_text(f"small_{noun}.py"))
 
 
+MOST_READ = 20_000  # characters of a question, however long it is, that say what is asked
 HELPERS = (
     "formats",
     "records",
@@ -59,30 +60,31 @@ IMPORTS = (
 
 def first(first: First) -> str:
     look = [first.look] if first.look else []
-    kind = kind_of(first.query, first.look, children=bool(first.depth))
+    read = first.query[:MOST_READ]
+    kind = kind_of(read, first.look, children=bool(first.depth))
     asked = _asked(first.query, kind in ("meaning", "judged"))
     if kind == "hop":
-        asked += steps_told(first.query)
-    if kind == "meaning" and (labels := labels_of(first.query)):
+        asked += steps_told(read)
+    if kind == "meaning" and (labels := labels_of(read)):
         asked += f"\nThe labels: {json.dumps(labels, ensure_ascii=False)}"
     if kind in ("meaning", "compute"):
-        told = named_fields(first.query, first.look, free=kind == "compute")
+        told = named_fields(read, first.look, free=kind == "compute")
         asked += "".join(f"\nThe {name} of each line is in field(lines, {n})." for n, name in told)
     return "\n\n".join([first.description, *look, *extras(first, "More functions"), asked])
 
 
 def look(query: str) -> str:
-    labels, names = labels_of(query), fields_told(query)
+    labels, names = labels_of(query[:MOST_READ]), fields_told(query[:MOST_READ])
     told = f", {labels!r}, {names!r}" if labels or names else ""
     return f"look({query!r}, lines{told})"
 
 
 def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
-    return worked(kind_of(query, look, children=depth_left > 0))
+    return worked(kind_of(query[:MOST_READ], look, children=depth_left > 0))
 
 
 def nudge(query: str) -> str:
-    return _asked(query, JUDGED.search(query) is not None)
+    return _asked(query, JUDGED.search(query[:MOST_READ]) is not None)
 
 
 def _asked(query: str, meaning: bool) -> str:
@@ -131,15 +133,22 @@ _NUMBERED = re.compile(
 
 
 _SOME = re.compile(r"\b(?:which|those|the ones)\b", re.IGNORECASE)
-_ONE_ASKED = re.compile(
-    r"\b(?:which|what)\b[^.?!]*\b(?:more|most|fewer|fewest|least)(?: often)?\b", re.IGNORECASE
-)
+_WHICH = re.compile(r"\b(?:which|what)\b", re.IGNORECASE)
+_MOST = re.compile(r"\b(?:more|most|fewer|fewest|least)\b", re.IGNORECASE)
 FEWEST = 6  # lines that are a coincidence no longer
 
 
 def _every_line(value: object) -> bool:
     """Whether these are the numbers of lines from the first one on, none left out."""
     return isinstance(value, list) and len(value) >= FEWEST and value == list(range(1, len(value) + 1))
+
+
+def _one_asked(query: str) -> bool:
+    """Whether a sentence asks which is the most or the least of something."""
+    for sentence in re.split("[.?!]", query):
+        if (found := _WHICH.search(sentence)) and _MOST.search(sentence, found.end()):
+            return True
+    return False
 
 
 def _repeats(value: list[object]) -> bool:
@@ -160,7 +169,7 @@ def _wrong_labels(query: str, value: object, sub_calls: int) -> str | None:
             "this is every line. Without a label for the rest each line gets a wanted one: classify again, "
             "with 'other': 'anything else'. If it is all of them, submit it again"
         )
-    if _ONE_ASKED.search(query) and isinstance(value, list) and _repeats(value):
+    if isinstance(value, list) and _repeats(value) and _one_asked(query):
         return (
             "one was asked, and this is the label of each line. Count them: "
             "submit(top(labels)[0][0]) for the most frequent one"
@@ -172,6 +181,7 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
     """The reason to refuse an answer once, from the kind of thing that was asked; or ``None``."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     text = str(value)
+    query = query[:MOST_READ]
     many = _MANY.search(query) is not None
     if wrong := _wrong_labels(query, value, sub_calls):
         return wrong

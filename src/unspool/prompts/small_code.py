@@ -76,7 +76,10 @@ def bases(name: str) -> list[str]:
 
 
 def _bases(written: str) -> list[str]:
-    inside = re.sub(r"\[.*?\]", "", written.partition("(")[2].removesuffix(")"))
+    inside, at, kept = written.partition("(")[2].removesuffix(")"), 0, ""
+    while (begin := inside.find("[", at)) >= 0 and (end := inside.find("]", begin)) >= 0:
+        kept, at = kept + inside[at:begin], end + 1  # Generic[T] is Generic
+    inside = kept + inside[at:]
     return [each.strip().rpartition(".")[2] for each in inside.split(",") if "=" not in each]
 
 

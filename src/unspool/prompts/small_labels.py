@@ -59,7 +59,7 @@ def labels_of(question: str) -> dict[str, str]:
 
 def fields_told(question: str) -> list[str]:
     """The names of the fields of a line; what is a longer description is called ``text``."""
-    if not (shown := _BARS.search(question)):
+    if " | " not in question or not (shown := _BARS.search(question)):
         return []
     first, *others = (part.strip().split() for part in shown[0].split(" | "))
     parts = [first[-1:], *others]

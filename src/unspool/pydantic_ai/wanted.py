@@ -8,12 +8,13 @@ expects.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..events import RunEnded
-from ..server.calls import Calls, Tool, calls_of
+from ..safe_text import paired
+from ..server.calls import Calls, Tool, calls_of, unknown_tools
 from ..server.problems import Problem
 from ..server.question import Question, checked
 from ..server.told import text_of
@@ -51,7 +52,7 @@ class Wanted:
         if (made := self.calls.made(ended.answer)) is not None:
             return [ToolCallPart(name, _json(arguments)) for name, arguments in made]
         said = self.calls.said(ended.answer)
-        return [TextPart(str(said) if self.as_text else _json(said))]
+        return [TextPart(paired(str(said)) if self.as_text else _json(said))]
 
 
 def wanted(parameters: ModelRequestParameters, settings: ModelSettings | None) -> Wanted:
@@ -94,11 +95,19 @@ def _chosen(
         case "required":
             return list(functions), False
         case ToolOrOutput(function_tools=names):
+            _refuse_unknown(names, functions)
             return [tool for tool in functions if tool.name in names] + list(outputs), final
         case list(names):
+            _refuse_unknown(names, (*functions, *outputs))
             return [tool for tool in (*functions, *outputs) if tool.name in names], False
     return [*functions, *outputs], final
 
 
+def _refuse_unknown(names: Sequence[str], tools: Sequence[ToolDefinition]) -> None:
+    known = [tool.name for tool in tools]
+    if unknown := [name for name in names if name not in known]:
+        raise unknown_tools(unknown, known)
+
+
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return paired(json.dumps(value, ensure_ascii=False))

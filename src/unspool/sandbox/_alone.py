@@ -74,7 +74,8 @@ def no_fork() -> int:
 
 
 def outlived(life: int, folder: str) -> NoReturn:
-    """Waits for the end of the host, which writes nothing, and ends; there is nobody else to tidy up."""
+    """Waits for the end of the host, which writes nothing, and ends. A cell may keep this thread from its
+    turn: :mod:`unspool.sandbox._watch` ends such a one, and is not there yet when this process begins."""
     try:
         os.read(life, 1)
         shutil.rmtree(folder, ignore_errors=True)

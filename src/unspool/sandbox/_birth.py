@@ -107,7 +107,8 @@ def run_node(post: socket.socket, *, hardened: bool, zero_copy: bool) -> None:
         links = keeper.run_keeper(host, ours, pid, limits, rooms)
     finally:
         _remove_scratch(scratch, hardened)
-    for link in links:  # the host waits for their end, and need not wait for this process to give back its memory
+    # The host waits for their end, and need not wait until this process has given back its memory.
+    for link in links:
         link.close()
 
 

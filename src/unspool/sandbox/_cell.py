@@ -310,7 +310,8 @@ class CellRun:
             data = pack("error", ["the cell was stopped"], id=number, type="LLMError", failure="cancelled")
             self._channel.send(data)
             raise
-        except Exception as error:  # a fault of the host's own: the cell ends, and it is raised there
+        # A fault of the host's own, or of a store of the user's: the cell ends, and it is raised there.
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             self._broken = self._broken or error
             data = pack("error", ["the host failed"], id=number, type="LLMError", failure="cancelled")
         finally:

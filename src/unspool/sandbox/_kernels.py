@@ -29,6 +29,7 @@ from ..errors import SandboxUnavailable
 from . import _sent
 from ._launch import ENVIRONMENT
 from ._request import Request
+from ._watch import Watch
 from .worker import Screen
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Kernel:
                 stack.callback(_close_loop)
                 client = self._client(folder)
                 stack.callback(self._end)
+                if (process := self._process()) is not None:  # it leads a session
+                    stack.enter_context(Watch(process.pid, folder))
                 stack.callback(client.stop_channels)
                 pid = self._begin(client, folder, request, [held[0], *held[2:]], orders)
                 self._keep(pid, orders)
@@ -197,10 +200,13 @@ class Kernel:
 
     def _status(self) -> int:
         """How a kernel of our own ended, as ``os.wait`` says it."""
-        assert self._manager is not None
-        process = getattr(self._manager.provisioner, "process", None)
-        code = process.wait(5.0) if isinstance(process, subprocess.Popen) else None
+        code = None if (process := self._process()) is None else process.wait(5.0)
         return 0 if code is None else -code if code < 0 else code << 8
+
+    def _process(self) -> subprocess.Popen[bytes] | None:
+        """Of a kernel of our own."""
+        process = getattr(getattr(self._manager, "provisioner", None), "process", None)
+        return process if isinstance(process, subprocess.Popen) else None
 
     def _end(self) -> None:
         if self._manager is not None:

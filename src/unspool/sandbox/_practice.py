@@ -2,9 +2,9 @@
 
 Contract: after :func:`practise` codecs are loaded, caches are filled, and the interpreter has laid out anew
 what runs often; what a REPL puts in its own place (streams, builtins, ``__main__``, the handler of an
-interrupt) is back as it was. :func:`fill_up` comes last. A page that a fork need not write to is one that it does not copy: a third of
-those of a worker that waits. No model code runs here. Standard library only; importable as a sibling module
-too.
+interrupt) is back as it was. :func:`fill_up` comes last. A page that a fork need not write to is one that it
+does not copy: a third of those of a worker that waits. No model code runs here. Standard library only;
+importable as a sibling module too.
 
 >>> before = sys.stdout, input
 >>> practise(1)
@@ -54,8 +54,8 @@ def practise(rehearsals: int = REHEARSALS) -> None:
 
 def fill_up() -> list[object]:
     """Blocks for what is free between the objects that are there: keep them, and what is made from here on
-    lies together, in pages that are its own. Else each new object may lie in another page that has to be copied.
-    Takes less than a megabyte."""
+    lies together, in pages that are its own. Else each new object may lie in another page that has to be
+    copied. Takes less than a megabyte."""
     held: list[object] = []
     for size in range(_STEP, _MOST + 1, _STEP):
         make = _BLOCKS.get(size, functools.partial(bytes, size - bytes.__basicsize__))

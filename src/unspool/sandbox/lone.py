@@ -44,6 +44,7 @@ from ._launch import ENVIRONMENT, packages
 from ._node import remove_tree, scratch_bytes
 from ._processes import Maker
 from ._request import SCRATCH, Request
+from ._watch import Watch
 from .process import Home, HostReply
 from .protocol import ReplSpec
 from .worker import Screen
@@ -111,6 +112,7 @@ class Lone:
                     theirs.enter_context(end)
                     process = self._start(request, folder, (control, context, room, end.fileno()))
                 stack.callback(self._end, process)
+                stack.enter_context(Watch(process.pid, folder))
                 _Keeper(process, link, life, room, folder, request["memory"] + request["mapped"]).serve()
             except OSError as error:
                 self._failure = f"the REPL's process could not be started: {error}"

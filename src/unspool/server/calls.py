@@ -17,10 +17,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..checks import near
 from ..cli.plain import plain
 from .problems import Problem
 from .question import Question, checked
 
+MOST_NAMED = 20  # tools in a refusal
 CALLS, ANSWER = "tool_calls", "answer"
 Json = Mapping[str, object]
 
@@ -84,7 +86,20 @@ def calls_of(tools: Sequence[Tool], final: Json | None, place: str = "tools") ->
         return Calls(schema, tool.description, only=tool.name)
     if not tools:
         raise Problem(400, f"{place}: there is none that could be called", param="tool_choice")
+    for tool in tools:  # each by its own name, and by its own references
+        checked(tool.parameters, f"{place}: {tool.name}")
     return Calls(checked(_either(tools, final), place), _told(tools, final is not None))
+
+
+def unknown_tools(names: Sequence[str], known: Sequence[str]) -> Problem:
+    """What there is to say of a choice of tools that are not there: all of them, and those that are."""
+    guesses = ((name, near(name, known)) for name in names[:MOST_NAMED])
+    told = ", ".join(f"{name[:60]!r}" + (f" ({guess[:60]}?)" if guess else "") for name, guess in guesses)
+    told += f", and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    there = ", ".join(name[:60] for name in known[:MOST_NAMED]) + (", …" if len(known) > MOST_NAMED else "")
+    what = f"there is no function {told}" if names else "there is no function"
+    also = f"; there are: {there}" if known else " among the tools"
+    return Problem(400, f"tool_choice: {what}{also}", code="invalid_value", param="tool_choice")
 
 
 def _either(tools: Sequence[Tool], final: Json | None) -> Json:

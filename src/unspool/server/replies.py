@@ -12,15 +12,14 @@ import json
 
 from starlette.responses import Response
 
+from ..safe_text import paired
 from .problems import Problem
 
 
 def to_json(value: object) -> bytes:
-    """As UTF-8; what UTF-8 has no bytes for (half of a surrogate pair) is escaped."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+    """As UTF-8; what UTF-8 has no bytes for (half of a surrogate pair) is U+FFFD: many clients read no escape
+    of it either."""
+    return paired(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
 def frame(data: object, event: str | None = None) -> bytes:

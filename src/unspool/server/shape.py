@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from ..events import RunEnded
 from .bodies import Body
-from .calls import Calls, Tool, calls_of
+from .calls import Calls, Tool, calls_of, unknown_tools
 from .problems import Problem
 from .question import Question, checked
 from .running import Followed
@@ -69,8 +69,7 @@ def forced(body: Body) -> Calls | None:
         )
     chosen = [tool for tool in known if name in (None, tool.name)]
     if not chosen:
-        there = f"there is no function {name[:60]!r}" if name else "there is no function"
-        raise Problem(400, f"tool_choice: {there} among the tools", code="invalid_value", param="tool_choice")
+        raise unknown_tools([name] if name else [], [tool.name for tool in known])
     return calls_of(chosen, None)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from ..cli.plain import as_text, plain
 from ..events import RunEnded
 from ..images import Image
+from ..safe_text import paired
 from ..types import Usage
 from .question import Question
 from .replies import to_json
@@ -26,7 +27,7 @@ def text_of(ended: RunEnded, question: Question) -> str:
         return f"data:image/{ended.answer.format};base64,{base64.b64encode(ended.answer.data).decode()}"
     if question.schema is not None:
         return to_json(plain(ended.answer)).decode()
-    return as_text(ended.answer)
+    return paired(as_text(ended.answer))
 
 
 def calls_in(ended: RunEnded, question: Question) -> list[tuple[str, str]]:
@@ -40,15 +41,15 @@ def about(ended: RunEnded, question: Question) -> Json:
     return {
         "run": ended.run,
         "status": ended.status,
-        "reason": ended.reason,
-        "draft": ended.draft,
+        "reason": paired(ended.reason),
+        "draft": None if ended.draft is None else paired(ended.draft),
         "cost": ended.cost,
         "turns": ended.turns,
         "sub_calls": ended.sub_calls,
         "seconds": round(ended.seconds, 3),
         "calls_unmeasured": ended.usage.calls_unmeasured,
         "reused_cost": ended.reused_cost,
-        "notes": [*question.notes, *ended.notes],
+        "notes": [paired(note) for note in (*question.notes, *ended.notes)],
     }
 
 
