@@ -1,7 +1,8 @@
 """The page's own files, as Vite has built them from ``viewer/``: what is in ``built/`` is what is served.
 
 Contract: :func:`asset` gives a file by its name, and nothing that is not one of them. All that the page runs
-is one classic script: one request, and a page that is a file can hold it (browsers load no modules for those).
+is one classic script: one request, and a page that is a file can hold it (browsers load no modules for
+those).
 
 >>> asset(SCRIPT).kind, asset(STYLE).kind, asset(PAGE).kind
 ('text/javascript', 'text/css', 'text/html')
