@@ -159,7 +159,9 @@ export class Plot {
     pen.fillStyle = look.dim;
     for (const at of this.steps()) {
       const place = left + this.x(this.from + at);
-      if (place >= this.gutter - 1 && place < this.wide - 20) pen.fillText(at ? duration(at) : "0", place + 3, 13);
+      const told = at ? duration(at) : "0";
+      const fits = place >= this.gutter - 1 && place + 3 + pen.measureText(told).width < this.wide;
+      if (fits) pen.fillText(told, place + 3, 13);
     }
   }
 
