@@ -34,7 +34,7 @@ def paired(text: str) -> str:
     """``text`` that UTF-8 has bytes for: two halves of a surrogate pair are the character that they mean, a
     half alone is U+FFFD. What is sent to a service or as a reply goes through this.
 
-    >>> paired("\ud83d\ude00 \ud83d") == "\U0001f600 \ufffd"
+    >>> paired("\\ud83d\\ude00 \\ud83d") == "\\U0001f600 \\ufffd"
     True
     """
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -22,9 +22,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
+from typing import cast as _seen_as  # a name in the REPL: one that no error offers in the place of another
 
 from .small_records import MOST_FILES, MOST_NAMES, MOST_ROWS, Row, lines_of, records
+
+if TYPE_CHECKING:
+    from . import table_types as of
 
 MOST_CELLS = 2_000_000  # of a table: so many of a sheet take most of a minute to read
 MOST_TITLES = 20  # rows above the head of a sheet
@@ -42,7 +46,6 @@ _KINDS = (
 )
 _PACKED = re.compile(r"\.(?:tar|t[gbx]z2?)(?:\.\w+)?$", re.IGNORECASE)  # to list it takes a pass over all
 TablePart = tuple[str, list[str], list[list[str]]]  # its name, its columns, the cells of its rows
-AnyTable = Any  # of a library that need not be here
 
 
 def has_tables(data: object) -> bool:
@@ -67,8 +70,8 @@ def _tables_among(data: object) -> Iterator[tuple[str, object]]:
 class _Unread:
     """A file of a folder, opened when its rows are wanted."""
 
-    def __init__(self, files: AnyTable, path: str) -> None:
-        self.files, self.path = files, path
+    def __init__(self, files: object, path: str) -> None:
+        self.files, self.path = _seen_as("of.Folder", files), path
 
 
 def _table_kind(item: object) -> str:
@@ -89,7 +92,7 @@ def table_lines(data: object) -> tuple[Sequence[str], list[str], list[str]]:
     beside = bool(texts or parts)
     left = MOST_ROWS - len(texts) - sum(len(part[2]) for part in parts)
     for name, item in _tables_among(data):
-        inner: list[tuple[str, AnyTable]] = []
+        inner: list[tuple[str, object]] = []
         with _telling(name, told):
             inner = _tables_of(name, item)
         for each, source in inner:
@@ -143,20 +146,20 @@ def _texts_beside(data: object) -> tuple[Sequence[str], list[str]]:
     return records(lines_of(data))
 
 
-def _tables_of(name: str, item: AnyTable) -> list[tuple[str, AnyTable]]:
+def _tables_of(name: str, item: object) -> list[tuple[str, of.Source]]:
     """Each table with its name, as what gives its columns: a DataFrame, or (workbook or database, name)."""
     if isinstance(item, _Unread):
         item = item.files[item.path]
     kind = _table_kind(item)
     if kind not in ("sheets", "database"):
         return [(name, item)] if kind else []
-    inner = list(item if kind == "sheets" else item.tables())
+    inner = list(_seen_as("of.Sheets", item) if kind == "sheets" else _seen_as("of.Database", item).tables())
     if name and len(inner) == 1:
         return [(name, (item, inner[0]))]
     return [(f"{name}/{each}" if name else each, (item, each)) for each in inner]
 
 
-def _part_of(name: str, source: AnyTable, left: int, told: list[str]) -> tuple[TablePart, bool]:
+def _part_of(name: str, source: of.Source, left: int, told: list[str]) -> tuple[TablePart, bool]:
     """The table, and whether it has more rows than were read."""
     names, columns, more = _columns_of(source, left)
     if len(names) > MOST_NAMES:
@@ -182,44 +185,50 @@ def _most_rows(left: int, width: int) -> int:
     return max(0, min(left, MOST_CELLS // max(1, width)))
 
 
-def _columns_of(source: AnyTable, left: int) -> tuple[list[str], list[list[object]], bool]:
+def _columns_of(source: of.Source, left: int) -> tuple[list[str], list[list[object]], bool]:
     if isinstance(source, tuple):
         holder, name = source
         if _table_kind(holder) == "database":
             return _query(holder, name, left)
-        height, width = holder.shape(name)
-        most = _most_rows(left, width or 1)
-        if height is None or height <= most:  # its head is one of them
-            return _columns_of(holder.table(name), left)
-        names, columns, _ = _columns_of(holder.table(name, nrows=most), left)
-        return names, columns, bool(columns) and len(columns[0]) >= most
+        return _sheet(holder, name, left)
     kind = _table_kind(source)
     if kind == "lazy":
-        height, types = source.shape_and_types()
+        lazy = _seen_as("of.Lazy", source)
+        height, types = lazy.shape_and_types()
         most = _most_rows(left, len(types))
-        frame = source.table() if height <= most else source.head(max(1, most))
-        names, columns, _ = _columns_of(frame, most)
+        names, columns, _ = _columns_of(lazy.table() if height <= most else lazy.head(max(1, most)), most)
         return names, columns, height > most
     if kind == "series":
-        source = source.to_frame(name=source.name or "value")
+        series = _seen_as("of.Series", source)
+        source = series.to_frame(name=series.name or "value")
         kind = _table_kind(source)
-    height, width = source.shape
+    height, width = _seen_as("of.Shaped", source).shape
     most = _most_rows(left, width)
     if kind == "arrow":
-        head = source.slice(0, most)
-        columns = [head.column(n).to_pylist() for n in range(min(width, MOST_NAMES))]
-        return list(head.schema.names), columns, height > most
-    head = source.head(most)
+        part = _seen_as("of.Arrow", source).slice(0, most)
+        columns = [part.column(n).to_pylist() for n in range(min(width, MOST_NAMES))]
+        return list(part.schema.names), columns, height > most
     if kind == "polars":
-        columns = [column.to_list() for column in head.get_columns()[:MOST_NAMES]]
-        return list(head.columns), columns, height > most
+        first = _seen_as("of.Polars", source).head(most)
+        columns = [column.to_list() for column in first.get_columns()[:MOST_NAMES]]
+        return list(first.columns), columns, height > most
+    head = _seen_as("of.Pandas", source).head(most)
     if any(name is not None for name in head.index.names) or head.index.dtype.kind not in "iu":
         head = head.reset_index(allow_duplicates=True)  # an index that is data, and no mere number
     columns = [head.iloc[:, n].tolist() for n in range(min(head.shape[1], MOST_NAMES))]
     return [str(name) for name in head.columns], columns, height > most
 
 
-def _query(database: AnyTable, name: str, left: int) -> tuple[list[str], list[list[object]], bool]:
+def _sheet(book: of.Sheets, name: str, left: int) -> tuple[list[str], list[list[object]], bool]:
+    height, width = book.shape(name)
+    most = _most_rows(left, width or 1)
+    if height is None or height <= most:  # its head is one of them
+        return _columns_of(book.table(name), left)
+    names, columns, _ = _columns_of(book.table(name, nrows=most), left)
+    return names, columns, bool(columns) and len(columns[0]) >= most
+
+
+def _query(database: of.Database, name: str, left: int) -> tuple[list[str], list[list[object]], bool]:
     quoted = name.replace('"', '""')
     cursor = database.execute(f'SELECT * FROM "{quoted}" LIMIT 0')
     names = [each[0] for each in cursor.description]
