@@ -99,13 +99,16 @@ def feedback(cells: Sequence[Shown], *, hints: Sequence[str], nudge: str = "") -
     [cell 1] printed:
     2
     <BLANKLINE>
-    Nothing is submitted yet. If this is the answer: submit(2)
+    Nothing is submitted yet. If this is the answer, reply:
+    ```python
+    submit(2)
+    ```
     """
     value = cells[-1].result.output.strip() if cells and cells[-1].result.outcome == "ok" else ""
     if not _VALUE.fullmatch(value) or len(value) > LONGEST_NAME:
         return turn_message(cells, hints=hints, nudge=nudge)
     written = value if re.fullmatch(r"-?\d+(?:\.\d+)?", value) else repr(value)
-    told = f"Nothing is submitted yet. If this is the answer: submit({written})"
+    told = f"Nothing is submitted yet. If this is the answer, reply:\n```python\nsubmit({written})\n```"
     return turn_message(cells, hints=[*hints, told], nudge=nudge)
 
 
