@@ -208,7 +208,7 @@ def test_nothing_at_all_is_one_message_with_the_three_ways_out(
 def test_a_pull_that_fails_tells_the_ways_out_too(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     (tmp_path / "models").write_text("in the way")
-    with pytest.raises(NoModelFound, match=r"(?s)cannot be made.*three ways to a model"):
+    with pytest.raises(NoModelFound, match=r"(?s)cannot be written.*three ways to a model"):
         resolve(environ={}, servers=NOBODY, cache=str(tmp_path))
 
 
