@@ -224,3 +224,51 @@ async def test_a_node_draws_the_same_numbers_whenever_libraries_are_imported(
     assert others[0] == first
     assert others[1] == first
     assert others[2][1:] == first
+
+
+@pytest.mark.parametrize("kind", [{}, {"namespaces": False}], ids=["process", "landlock"])
+async def test_what_a_late_import_begins_keeps_nothing_from_being_undone(kind: dict[str, bool]) -> None:
+    """pyarrow leaves a thread, which the nodes of a warm zygote have not: it is no reason to lose variables."""
+    pytest.importorskip("pyarrow")
+    sandbox = ProcessSandbox(libraries="never", **kind)
+    try:
+        repl = await sandbox.open(ReplSpec(context="the context"), Host())
+        for code in ("kept = len(context)", "import pyarrow, pandas", "more = kept + 1"):
+            result = await repl.execute(code, seconds=60)
+            assert (result.outcome, result.notes) == ("ok", ())
+        assert (
+            await repl.execute("import os\nos.kill(os.getpid(), 11)", seconds=60)
+        ).outcome == "rolled_back"
+        result = await repl.execute("print(kept, more, pandas.__name__)", seconds=60)
+        assert result.output == "11 12 pandas\n"
+        started = (
+            "import threading\ngo = threading.Event()\nthreading.Thread(target=go.wait, daemon=True).start()"
+        )
+        notes = [(await repl.execute(code, seconds=60)).notes for code in (started, "print(1)")]
+        assert any("threads are running" in note for each in notes for note in each)
+    finally:
+        await sandbox.close()
+
+
+STOPPED = """
+import sys
+sys.path[:0] = [{src!r}, {packages!r}]
+from unspool.sandbox import _warm
+sys.meta_path.insert(0, _warm.Late(["numpy"], lambda: print("seeded")))
+for _ in range(2):
+    try:
+        import numpy
+    except KeyboardInterrupt:
+        print("stopped")
+"""
+
+
+def test_an_import_that_was_stopped_is_seeded_when_it_is_done(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text(
+        "import builtins\nif not hasattr(builtins, 'again'):\n    builtins.again = True\n    raise KeyboardInterrupt\n"
+    )
+    code = STOPPED.format(src=SRC, packages=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["stopped", "seeded"]

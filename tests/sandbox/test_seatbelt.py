@@ -333,7 +333,9 @@ def test_doctor_shows_what_was_tried(tmp_path: Path) -> None:
         on_a_mac(DOCTOR, stand_in(tmp_path, "mac.sandbox_exec(sys.argv[1:], enforced=False)")).split()
     )
     assert "sandbox seatbelt: DOES NOT WORK" in said
-    assert "no programs: NOT PROTECTED. Where it is: Code cannot start programs or a shell. fork (open)" in said
+    assert (
+        "no programs: NOT PROTECTED. Where it is: Code cannot start programs or a shell. fork (open)" in said
+    )
     assert said.endswith("exit 1")
 
 

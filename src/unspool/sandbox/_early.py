@@ -20,7 +20,7 @@ from ._handover import PICKLE, Handed
 from ._launch import Early
 from .protocol import ReplSpec
 
-ROOM = 512 << 20  # bytes: with less, libraries that are imported late would take too much of it
+ROOM = 1 << 30  # bytes: with less, libraries that are imported late would take too much of it
 _LIBRARY = re.compile(r"\b(?:numpy|pandas|pyarrow)\b")
 _MADE_OF = ("numpy", "pandas", "pyarrow", "polars")
 

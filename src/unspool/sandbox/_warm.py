@@ -13,6 +13,7 @@ library been there before. Standard library only; importable as a sibling module
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import sys
@@ -36,6 +37,7 @@ typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipf
 numpy pandas pyarrow
 """
 WARM = _WARM.split()
+Began = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def import_random() -> None:
@@ -67,11 +69,15 @@ def warm_up(names: Sequence[str]) -> list[str]:
 
 
 class Late:
-    """A finder. Modules of these names, imported by code of a node, leave its random numbers alone."""
+    """A finder. Modules of these names, imported by code of a node, leave its random numbers alone, and are
+    imported within ``began``: a fork does without the threads that they begin, as one of a warm zygote does."""
 
-    def __init__(self, names: Collection[str], seed_numpy: Callable[[], object]) -> None:
+    def __init__(
+        self, names: Collection[str], seed_numpy: Callable[[], object], began: Began = contextlib.nullcontext
+    ) -> None:
         self._names = {name for name in names if name not in sys.modules}
         self._seed_numpy = seed_numpy
+        self._began = began
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -88,16 +94,25 @@ class Late:
             raise
         if found is not None and found.loader is not None:
             then = self._seed_numpy if fullname == "numpy" else None
-            found.loader = cast("importlib.abc.Loader", _Aside(found.loader, then))
+            again = functools.partial(self._names.add, fullname)
+            found.loader = cast("importlib.abc.Loader", _Aside(found.loader, then, again, self._began))
         return found
 
 
 class _Aside:
     """Another loader, beside the random numbers."""
 
-    def __init__(self, loader: importlib.abc.Loader, then: Callable[[], object] | None) -> None:
+    def __init__(
+        self,
+        loader: importlib.abc.Loader,
+        then: Callable[[], object] | None,
+        again: Callable[[], object],
+        began: Began,
+    ) -> None:
         self._loader = loader
         self._then = then
+        self._again = again  # where it was interrupted, it will be imported once more
+        self._began = began
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -106,10 +121,14 @@ class _Aside:
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        with _undrawn():
-            self._loader.exec_module(module)
-            if self._then is not None:
-                self._then()
+        try:
+            with self._began(), _undrawn():
+                self._loader.exec_module(module)
+                if self._then is not None:
+                    self._then()
+        except BaseException:
+            self._again()
+            raise
 
 
 @contextlib.contextmanager

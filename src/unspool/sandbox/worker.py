@@ -2031,6 +2031,37 @@ def seed_numpy() -> None:
         numpy.random.seed(_seeds[-1] & 0xFFFFFFFF)
 
 
+def _tasks() -> int:
+    """How many threads this process has.
+
+    Landlock refuses to open /proc, but not to ask for a folder's number of links.
+    """
+    try:
+        return os.stat("/proc/self/task").st_nlink - 2
+    except OSError:
+        return threading.active_count()
+
+
+_begun: dict[int, int] = {}  # by process: threads that the import of libraries has begun
+
+
+@contextlib.contextmanager
+def beginning() -> Iterator[None]:
+    """Threads that C code begins in here, and that no fork has, are not counted by :meth:`Worker.threads`.
+
+    They are those of an import; another import may be within it.
+    """
+
+    def unknown() -> int:
+        return _tasks() - threading.active_count() - _begun.get(os.getpid(), 0)
+
+    before = unknown()
+    try:
+        yield
+    finally:
+        _begun[os.getpid()] = _begun.get(os.getpid(), 0) + max(0, unknown() - before)
+
+
 class Worker:
     """The life of a worker: it waits for cells, and forks a checkpoint of itself before each."""
 
@@ -2143,14 +2174,8 @@ class Worker:
             self._forking = False
 
     def threads(self) -> int:
-        """How many threads this process has, those of C libraries included.
-
-        Landlock refuses to open /proc, but not to ask for a folder's number of links.
-        """
-        try:
-            return os.stat("/proc/self/task").st_nlink - 2
-        except OSError:
-            return threading.active_count()
+        """How many threads this process has, those of C libraries too, but not what imports have begun."""
+        return max(1, _tasks() - _begun.get(os.getpid(), 0))
 
     def _cell(self, number: int, channel: socket.socket) -> None:
         self._channel = channel

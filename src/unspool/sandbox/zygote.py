@@ -155,7 +155,7 @@ class Zygote:
 
     @staticmethod
     def _leave_cold() -> None:
-        sys.meta_path.insert(0, _warm.Late(_warm.WARM, worker.seed_numpy))
+        sys.meta_path.insert(0, _warm.Late(_warm.WARM, worker.seed_numpy, worker.beginning))
 
     def _fork_early(self, control: socket.socket) -> None:
         """The early zygote. It ends with this one at the latest."""
