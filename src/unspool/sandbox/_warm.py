@@ -70,7 +70,8 @@ def warm_up(names: Sequence[str]) -> list[str]:
 
 class Late:
     """A finder. Modules of these names, imported by code of a node, leave its random numbers alone, and are
-    imported within ``began``: a fork does without the threads that they begin, as one of a warm zygote does."""
+    imported within ``began``: a fork does without the threads that they begin, as those of a warm zygote do.
+    """
 
     def __init__(
         self, names: Collection[str], seed_numpy: Callable[[], object], began: Began = contextlib.nullcontext
