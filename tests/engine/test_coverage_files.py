@@ -127,7 +127,11 @@ OPERATIONS = ("slice", "line", "grep", "lines", "chunks", "prompt", "match")
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 590)), min_size=1, max_size=6))
+@given(
+    st.lists(  # the same cell again and again would end the run
+        st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 590)), min_size=1, max_size=6, unique=True
+    )
+)
 def test_whatever_code_does_what_models_saw_is_known_to_the_byte(
     log: Path, steps: list[tuple[str, int]]
 ) -> None:
