@@ -123,6 +123,15 @@ def test_a_child_over_the_file_or_a_part_of_it_is_mapped_back(tmp_path: Path) ->
     assert len(read) < 4_000
 
 
+def test_lines_over_the_end_of_a_slice_that_was_shown_are_known_whole(log: Path) -> None:
+    codes = ("print(context[0:100])", "llm_query('\\n'.join(list(context.lines())[0:3]) + '?')", "submit(1)")
+    bare = replace(get_profile("frontier"), head=0, tail=0)
+    model = ScriptedModel([py(code) for code in codes])
+    run = RLM(model, sub_model=ScriptedModel(ok), profile=bare, runs=False).run("q", log)
+    three = sum(map(len, TEXT.splitlines(keepends=True)[:3]))
+    assert read_of(run) == with_space(set(range(at(three))))
+
+
 OPERATIONS = ("slice", "line", "grep", "lines", "chunks", "prompt", "match")
 
 

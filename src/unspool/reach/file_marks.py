@@ -163,7 +163,7 @@ class FileMarks:
         best: tuple[int, int, Piece] | None = None
         for piece in self._handed.beginnings.get(head, ()):
             try:
-                size, last = _agreement(piece, text, at, high)
+                size, last = _onward(piece, *_agreement(piece, text, at, high), text, at, high)
             except OSError:
                 self._blind = True
                 continue
@@ -330,6 +330,19 @@ def _agreement(piece: Piece, text: str, at: int, high: int) -> tuple[int, int]:
             low, top = (middle, top) if text.startswith(there[:middle], at) else (low, middle - 1)
         size = low
     return size, first + (size if len(data) == len(there) else len(blocks.encode(there[:size])))
+
+
+def _onward(piece: Piece, size: int, last: int, text: str, at: int, high: int) -> tuple[int, int]:
+    """The same where the text goes on as the file does behind the piece: lines over the end of a slice."""
+    blocks, _, end = piece
+    more, byte, step = 0, last, 64  # little of the file is read where it does not
+    while last == end and at + size + more < high:
+        top = min(at + size + more + step, high)
+        met, byte = _agreement((blocks, byte, byte + 4 * step), text, at + size + more, top)
+        more, step = more + met, 2 * step
+        if at + size + more < top:
+            break
+    return (size + more, byte) if more >= SHORT_LINE else (size, last)
 
 
 def _with_space(blocks: Blocks, first: int, last: int) -> tuple[int, int]:
