@@ -252,6 +252,21 @@ def going(tmp_path: Path) -> Iterator[tuple[Gate, threading.Thread, Path]]:
     engine.close()
 
 
+@pytest.fixture
+def live(
+    browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
+) -> Iterator[Window]:
+    """The page of the run that waits for its replies."""
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), make_up(going[2]).url)
+    page = window.open()
+    page.locator(".run", has_text="running").click()
+    page.locator(".run-head .live").wait_for()
+    yield window
+    assert window.is_quiet()
+    context.close()
+
+
 def test_a_live_run_is_followed_to_its_end(
     browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
 ) -> None:
@@ -314,14 +329,9 @@ def test_the_times_of_a_live_run_go_on_together(
 
 
 def test_what_is_chosen_in_the_map_of_a_live_run_stays(
-    browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
+    going: tuple[Gate, threading.Thread, Path], live: Window
 ) -> None:
-    gate, thread, runs = going
-    context = browser.new_context(viewport={"width": 1600, "height": 900})
-    window = Window(context.new_page(), make_up(runs).url)
-    page = window.open()
-    page.locator(".run", has_text="running").click()
-    page.locator(".run-head .live").wait_for()
+    (gate, thread, _), page = going, live.page
     gate.let()
     page.get_by_role("link", name="Input", exact=True).click()
     only = page.get_by_label("only what was never read")
@@ -334,23 +344,12 @@ def test_what_is_chosen_in_the_map_of_a_live_run_stays(
         ".map", has_text="100% of 9 characters was shown"
     ).wait_for()  # the map at the end of the run
     assert only.is_checked()
-    assert (
-        only.get_attribute("data-before") == "true"
-    )  # the box is the one that was there, and keeps the focus
+    assert only.get_attribute("data-before") == "true"  # it is the box that was there, and keeps the focus
     assert page.evaluate("document.activeElement.id") == "only-unread"
-    assert window.is_quiet()
-    context.close()
 
 
-def test_what_is_open_in_a_live_run_stays(
-    browser: Any, make_up: Callable[[Path], Up], going: tuple[Gate, threading.Thread, Path]
-) -> None:
-    gate, thread, runs = going
-    context = browser.new_context(viewport={"width": 1600, "height": 900})
-    window = Window(context.new_page(), make_up(runs).url)
-    page = window.open()
-    page.locator(".run", has_text="running").click()
-    page.locator(".run-head .live").wait_for()
+def test_what_is_open_in_a_live_run_stays(going: tuple[Gate, threading.Thread, Path], live: Window) -> None:
+    (gate, thread, _), page = going, live.page
     gate.let()
     page.locator(".leaf", has_text="turn 1").click()
     call = page.locator(".call button", has_text="a reply")
@@ -365,8 +364,6 @@ def test_what_is_open_in_a_live_run_stays(
     page.locator(".run-head", has_text="answered").wait_for()
     assert page.locator("[data-before]").count() == 4  # each is the element that it was
     assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
-    assert window.is_quiet()
-    context.close()
 
 
 def test_a_run_that_goes_stays_told(

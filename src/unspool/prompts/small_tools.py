@@ -349,7 +349,8 @@ def ask(question: str) -> object:
         question = what.sub(lambda found: f"{found[0]} {_answered[-1]}", question, count=1)
     if _answered and FULL_NAME.fullmatch(name := str(_answered[-1])):
         # Who has a name of two words is found by it; "this owner" finds what is said of other owners.
-        question = re.sub(rf"\b(?:this|that|the same) \w+,? (?={re.escape(name)}(?!\w))", "", question)
+        of_it = rf"{_THIS.pattern},? (?={re.escape(name)}(?!\w))"
+        question = re.sub(of_it, "", question, flags=_THIS.flags)
     question = _IN_ALL.sub("", question)  # taken for "in all lines"
     _answered.append(globals()["rlm_query"](question, globals()["context"]))
     return _answered[-1]

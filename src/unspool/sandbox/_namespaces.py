@@ -28,8 +28,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING or __package__:
-    from . import _syscalls
+    from . import _descent, _syscalls
 else:
+    import _descent
     import _syscalls
 
 _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER = 0x00020000, 0x04000000, 0x08000000, 0x10000000
@@ -289,9 +290,8 @@ def _wait_for_the_end() -> NoReturn:
 
 
 def _kill_children() -> None:
-    with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-        for pid in file.read().split():
-            os.kill(int(pid), signal.SIGKILL)
+    for pid in _descent.children(os.getpid()):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _write(path: str, data: bytes) -> None:
