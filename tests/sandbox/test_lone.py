@@ -119,7 +119,7 @@ async def test_it_ends_with_a_host_that_is_no_more(tmp_path: Path, monkeypatch: 
     host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, stdout=subprocess.PIPE)
     told, _ = await asyncio.wait_for(host.communicate(), 60.0)
     assert await settled(lambda: not _alive(int(told)))
-    assert not os.listdir(tmp_path)
+    assert await settled(lambda: not os.listdir(tmp_path))
 
 
 async def test_what_a_cell_has_started_ends_with_the_host(
