@@ -15,11 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from .small_words import asked_now
+
 FEWEST_DEFINED = 3  # that make text code
 LONGEST_HEAD = 60  # lines of a signature
 PYTHON = "Python code"  # what a first look calls it
 _DEFINED = re.compile(r"(\s*)(class|(?:async )?def) (\w+)\s*([(:].*)")
-classes: list[str] = []  # with their bases; these four are set by ``look``
+classes: list[str] = []  # with their bases; these lists are set by ``look``
 functions: list[str] = []  # with the class before them, and their parameters
 owners: list[str] = []  # the class of each method
 imports: list[str] = []  # the modules that each file imports, each once a file
@@ -67,9 +69,16 @@ def subclasses(base: str) -> list[str]:
 
 
 def bases(name: str) -> list[str]:
-    """What a class inherits from directly; of one that is not defined here it is said what is below it."""
+    """What a class inherits from directly; of one that is not defined here it is said what is below it.
+
+    Raises: LookupError where the question names the base and not this class, which the model has from a line:
+    those below it are asked for.
+    """
     wanted = str(name).rpartition(".")[2]
     defined = [each for each in classes if each.partition("(")[0] == wanted]
+    said = set(re.findall(r"\w+", asked_now))
+    if defined and wanted not in said and (named := [base for base in _bases(defined[0]) if base in said]):
+        raise LookupError(f"the question names {named[0]}, not {wanted}: subclasses({named[0]!r}) has them")
     if not defined and (below := subclasses(wanted)):
         print(f"bases: {wanted} is not defined here; subclasses({wanted!r}) has {len(below)}")  # noqa: T201
     return _bases(defined[0]) if defined else []

@@ -34,7 +34,9 @@ Kind = Literal[
     "compute",
     "number",
     "compare",
-    "code",
+    "imports",
+    "classes",
+    "functions",
     "hop",
     "meaning",
     "judged",
@@ -85,8 +87,8 @@ _CUES: tuple[tuple[Kind, str], ...] = (
     ("count", r"\bhow many\b|\bhow often\b|\bcount\b|\bnumber of\b|\bhow frequent"),
 )
 _CODE = re.compile(
-    r"\b(?:class(?:es)?|functions?|methods?|inherit\w*|derive\w*|sub-?class\w*|base|parameter|argument|default"
-    r"|imports?|imported)\b",
+    r"\b(?:class(?:es)?|inherit\w*|derive\w*|sub-?class\w*|base"
+    r"|(?P<functions>functions?|methods?|parameters?|arguments?|defaults?)|(?P<imports>imports?|imported))\b",
     re.IGNORECASE,
 )
 FEW = 3  # lines that the first look shows whole, nearly
@@ -149,7 +151,7 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     code = PYTHON in look and _CODE.search(query)
     for kind, cue in _COMPILED:
         if code and kind != "hop":
-            return "code"
+            return _of_code(query)
         if numbers and kind != "hop":
             return "number"
         if (children or kind != "hop") and cue.search(query):
@@ -165,6 +167,12 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
     if named_fields(query, look) or (_LABEL.search(query) and _LABELS.search(look)):
         return "row"
     return "find" if int(best[-1].replace(",", "")) > FEW else "read"
+
+
+def _of_code(query: str) -> Kind:
+    """Of what: what is imported before all, then what a class has in it, since both may be said of classes."""
+    said = {found.lastgroup for found in _CODE.finditer(query)}
+    return "imports" if "imports" in said else "functions" if "functions" in said else "classes"
 
 
 def named_fields(query: str, look: str, *, free: bool = False) -> list[tuple[int, str]]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from .small_code import PYTHON, classes, definitions, functions, imports, is_code, modules, owners
 from .small_judged import asked_of, shared_out
 from .small_named import files_for, narrowed
-from .small_prose import blocks_of, follow, is_prose, is_wrapped, sentences_of
+from .small_prose import blocks_of, follow, is_paragraphs, is_prose, is_wrapped, sentences_of
 from .small_records import described, field_list, in_files, lines_of, records, without_marks
 from .small_tables import has_tables, table_lines
 from .small_words import (
@@ -64,7 +64,6 @@ MOST_OF_TEXT = 3  # fields of records that are prose for the most part
 LONGEST_COUNT = 18  # digits
 SOME_ROWS = 2_000  # by which it is told
 columns: list[str] = []  # the names of fields, set in the REPL
-asked_now = ""  # the question of the node, set by ``look``
 A: list[str] = []  # these three are set by ``look``
 B: list[str] = []
 C: list[str] = []
@@ -141,15 +140,16 @@ def look(
         globals().update(A=wanted, meanings=meanings)
         print(shared_out(len(wanted), told, meanings))  # noqa: T201
         return
+    many = MANY_ASKED.search(without_examples(question)) is not None
     if prose:
         print(f"{len(data)} lines of {FREE_TEXT}: code cannot judge them, classify can.")  # noqa: T201
-        if MANY_ASKED.search(without_examples(question)):
+        if many:
             return
     elif shown and sum(map(len, data)) <= SHORT:
         return
     if code := is_code(data):
         _print_code(question, data)
-    wrapped = not code and not columns and is_wrapped(data)
+    wrapped = not code and not columns and (is_wrapped(data) or (not many and is_paragraphs(data)))
     texts = sentences_of(blocks_of(data) if wrapped else data) if wrapped or prose else data
     groups = groups_for(question, texts)
     few = {} if wrapped or prose else fields_of(data)

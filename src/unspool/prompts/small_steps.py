@@ -2,7 +2,7 @@
 prose, words. See :mod:`unspool.prompts.small_turns`.
 
 >>> sorted(STEPS)
-['code', 'compare', 'compute', 'hop', 'number', 'prose', 'word']
+['classes', 'compare', 'compute', 'functions', 'hop', 'imports', 'number', 'prose', 'word']
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "print(counts)\nsubmit(min(counts, key=counts.get))",
         ),
     ),
-    "code": (
+    "imports": (
         (
             CODE,
             "How many of the files import json, or anything from it?",
@@ -171,27 +171,12 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "# asked: a module, the most frequent one in imports\n"
             "print(top(imports))\nsubmit(top(imports)[0][0])",
         ),
+    ),
+    "classes": (
         (
             CODE,
-            "Which classes have Place as their base?",
-            "# asked: classes, those below Place\n"
-            'names = subclasses("Place")\nprint(names[:3])\nsubmit(names)',
-        ),
-        (
-            CODE,
-            "Which class does Tea inherit from?",
-            '# asked: a class, the one above Tea\nnames = bases("Tea")\nprint(names)\nsubmit(names[0])',
-        ),
-        (
-            CODE,
-            "What is the base class of Shop?",
-            '# asked: a class, the one above Shop\nnames = bases("Shop")\nprint(names)\nsubmit(names[0])',
-        ),
-        (
-            CODE,
-            "How many classes inherit from Place?",
-            "# asked: a number of classes, those below Place\n"
-            'names = subclasses("Place")\nprint(names[:3])\nsubmit(len(names))',
+            "How many classes are there?",
+            "# asked: a number of classes, all of them\nsubmit(len(classes))",
         ),
         (
             CODE,
@@ -201,9 +186,28 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             CODE,
-            "How many classes are there?",
-            "# asked: a number of classes, all of them\nsubmit(len(classes))",
+            "How many classes inherit from Place?",
+            "# asked: a number of classes, those below Place\n"
+            'names = subclasses("Place")\nprint(names[:3])\nsubmit(len(names))',
         ),
+        (
+            CODE,
+            "What is the base class of Shop?",
+            '# asked: a class, the one above Shop\nnames = bases("Shop")\nprint(names)\nsubmit(names[0])',
+        ),
+        (
+            CODE,
+            "Which class does Tea inherit from?",
+            '# asked: a class, the one above Tea\nnames = bases("Tea")\nprint(names)\nsubmit(names[0])',
+        ),
+        (
+            CODE,
+            "Which classes have Place as their base?",
+            "# asked: classes, those below Place\n"
+            'names = subclasses("Place")\nprint(names[:3])\nsubmit(names)',
+        ),
+    ),
+    "functions": (
         (
             CODE,
             "Count all functions, methods included.",

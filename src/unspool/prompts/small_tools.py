@@ -29,11 +29,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .small_dates import Date, Day, dates_in, day_of, day_said
-from .small_look import MOST_LINES, asked_now, columns, groups_for, print_forms, prose_now
+from .small_look import MOST_LINES, columns, groups_for, print_forms, prose_now
 from .small_prose import FULL_NAME
 from .small_records import Row, field_list
 from .small_several import each_of
-from .small_words import FORM, stem_of
+from .small_words import FORM, asked_now, stem_of
 
 MOST_SHOWN = 8  # fields
 MOST_READ = 4_000  # characters that ``read`` shows
@@ -75,6 +75,9 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     if columns and not hits:  # a row has "name=value", whatever the text had
         wanted = [re.sub(r"(?<=\w) ?[=:] ", "=", text) for text in wanted]
         hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
+    if columns and any(text.endswith(" ") for text in wanted):  # "shop-2 " is the whole of a value
+        whole = [re.compile(rf"(?<!\w){re.escape(text.strip())}(?!\w)") for text in wanted]
+        hits = [line for line in pool if all(each.search(line.casefold()) for each in whole)] or hits
     if hits or not wanted or (hits := _of_dates(texts, pool)):
         return hits
     low = [line.casefold() for line in pool[:MOST_LINES]]
@@ -137,11 +140,7 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     if are_rows and (of_field := _values_of_field(pattern, among)):
         return of_field
     forms = _forms_of_pattern(pattern)
-    found = (
-        _values_by(forms, among)
-        if "{}" in pattern
-        else max((_values_by([form], among) for form in forms), key=len)
-    )
+    found = _values_by(forms, among) if "{}" in pattern else _marked(pattern, forms, among)
     if not found and "(" not in pattern:
         found = _values_by([_loose(pattern)], among)
     if not found and re.search(r"\d", pattern) and "{}" not in pattern:
@@ -179,6 +178,16 @@ def _values_by(forms: Sequence[str], hits: Sequence[str]) -> list[str]:
         if match:
             found.append((match[1] if match.groups() else match[0]).strip(" ,;)]"))
     return found
+
+
+def _marked(pattern: str, forms: Sequence[str], hits: Sequence[str]) -> list[str]:
+    """What comes behind the pattern, or, where more lines have that, the words that begin with it: of a mark
+    such as "blk_" all, since a line may have several."""
+    by_form = [_values_by([form], hits) for form in forms]
+    best = max(by_form, key=len)
+    if best is by_form[0] or not pattern.endswith(("_", "-")):
+        return best
+    return [found.strip(" ,;)]") for line in hits for found in re.findall(forms[-1], line)]
 
 
 def _forms_of_pattern(pattern: str) -> list[str]:
@@ -295,7 +304,7 @@ def read(question: str, *groups: Sequence[str]) -> str:
     """
     if prose_now and (each := each_of(question)):
         return ", ".join(read(one, *(groups_for(one, prose_now) or groups)) for one in each)
-    told = [each for group in groups for each in _each(group)]
+    told = _of_the_named(question, [each for group in groups for each in _each(group)])
     text = "\n".join(dict.fromkeys(told))[:MOST_READ]
     ask_reader = globals().get("llm_query")
     if ask_reader is None:  # the strategy does without sub-calls
@@ -304,6 +313,20 @@ def read(question: str, *groups: Sequence[str]) -> str:
         )
     reply = ask_reader(f"Text:\n{text}\n\n{question} Answer from the text, in a few words.")
     return _without_echo(question, str(reply).strip().removesuffix("."))
+
+
+def _of_the_named(question: str, told: Sequence[str]) -> Sequence[str]:
+    """These sentences without those that are about others, where some are about those whom the question names.
+
+    >>> _of_the_named("Where was Ann Bell born?", ["Ann Bell is old.", "Bo Cox was born in Rye.", "Rye is far."])
+    ['Ann Bell is old.', 'Rye is far.']
+    """
+    names = FULL_NAME.findall(question)
+    if not names or not any(name in line for name in names for line in told):
+        return told
+    return [
+        line for line in told if any(name in line for name in names) or not FULL_NAME.search(line)
+    ]
 
 
 _ASKED = re.compile(r"\b(?:which|what) (\w+)", re.IGNORECASE)

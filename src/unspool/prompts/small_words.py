@@ -36,6 +36,7 @@ COMMON_WORDS = frozenset(
     appear appears report reports
     """.split()  # noqa: SIM905
 )
+asked_now = ""  # the question of the node, set by ``look``
 _ENDINGS = ("ings", "ing", "ies", "ers", "er", "ed", "es", "s", "e", "y")
 # What an event is called in one place and in another. A line is sought by the others only where no line has
 # the word of the question.

@@ -1,0 +1,78 @@
+"""What the helpers of the small profile take code for that a weak model writes nearly right."""
+
+from __future__ import annotations
+
+import pytest
+
+from unspool import RLM
+from unspool.prompts.small_kinds import kind_of
+from unspool.prompts.small_tools import values
+from unspool.testing import ScriptedModel
+
+THINGS = ("roof", "gate", "floor", "barn", "well", "wall", "chimney", "stable", "window", "stair")
+DONE = ("built", "mended", "painted", "sold")
+ROWS = "kind,text\n" + "".join(
+    f"{kind},note {n} of a {word} man\n"
+    for n, (kind, word) in enumerate([("ind", "blind"), ("ind", "kind"), ("gr", "mind"), ("inde", "ind")] * 10)
+)
+CODE = "".join(
+    f"class Shed{n}(Place):\n    def open(self):\n        pass\n\n" for n in range(4)
+) + "\n".join(f"class Yard{n}:\n    width = {n}\n" for n in range(40))
+PROSE = (
+    "Ann Bell is the keeper of the mill. The mill stands in a valley of the north. Bo Cox was born in Rye. "
+    "It was in Hythe that Ann Bell came into the world, as the priest has it. Rye has a market every week. "
+) + " ".join(f"The {thing} of the old house was {done} long before." for thing in THINGS for done in DONE)
+
+
+def ran(query: str, context: str, *cells: str, sub: ScriptedModel | None = None) -> tuple[object, list[str]]:
+    """The answer of these cells in a REPL of the profile, and what went wrong in them."""
+    root = ScriptedModel([f"```python\n{cell}\n```" for cell in cells])
+    run = RLM(root, sub_model=sub, profile="small", runs=False).run(query, context)
+    assert run.status == "answered", run.reason
+    errors = [cell.error.message for turn in run.trace.turns for cell in turn.cells if cell.error]
+    return run.answer, errors
+
+
+def test_a_mark_may_stand_in_a_line_several_times() -> None:
+    lines = ["ask 10.0.0.1 to delete blk_1 blk_-22, blk_3", "receiving block blk_1", "nothing"]
+    assert values(lines, "blk_") == ["blk_1", "blk_-22", "blk_3", "blk_1"]
+    assert values(["port=22 port=33"], "port") == ["22"]
+
+
+def test_a_text_that_ends_with_a_space_is_the_whole_of_a_value_of_rows() -> None:
+    answer, _ = ran("How many rows are of kind ind?", ROWS, 'hits = find("ind ")\nprint(1)\nsubmit(len(hits))')
+    assert answer == 30  # as a kind, or as a word of the text: not in blind, kind and inde
+
+
+def test_who_is_not_named_is_not_read_where_those_who_are_named_are_spoken_of() -> None:
+    asked = "In which town was Ann Bell born?"
+    sub = ScriptedModel(["Hythe"])
+    answer, _ = ran(asked, PROSE, f"submit(read({asked!r}, A, B, C))", sub=sub)
+    told = sub.requests[0].messages[-1].text
+    assert answer == "Hythe"
+    assert "It was in Hythe that Ann Bell" in told
+    assert "Bo Cox" not in told
+
+
+@pytest.mark.parametrize("line", ["bases('Shed1')", "bases('Shed1')[0]"])
+def test_the_class_that_the_question_names_is_the_one_to_look_below(line: str) -> None:
+    asked = 'Which classes name "Place" as one of their direct base classes?'
+    answer, errors = ran(asked, CODE, f"submit({line})", 'print(1)\nsubmit(subclasses("Place"))')
+    assert answer == ["Shed0", "Shed1", "Shed2", "Shed3"]
+    assert errors == ["the question names Place, not Shed1: subclasses('Place') has them"]
+
+
+def test_the_bases_of_a_class_that_is_named_are_told() -> None:
+    assert ran("What does Shed1 inherit from?", CODE, "print(1)\nsubmit(bases('Shed1')[0])") == ("Place", [])
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("How many of the files import json in a class?", "imports"),
+        ("Which class has the method with the most parameters?", "functions"),
+        ("Which classes derive from Place?", "classes"),
+    ],
+)
+def test_code_is_asked_about_in_three_ways(query: str, kind: str) -> None:
+    assert kind_of(query, "Python code: classes (4)") == kind
