@@ -13,11 +13,13 @@ THINGS = ("roof", "gate", "floor", "barn", "well", "wall", "chimney", "stable", 
 DONE = ("built", "mended", "painted", "sold")
 ROWS = "kind,text\n" + "".join(
     f"{kind},note {n} of a {word} man\n"
-    for n, (kind, word) in enumerate([("ind", "blind"), ("ind", "kind"), ("gr", "mind"), ("inde", "ind")] * 10)
+    for n, (kind, word) in enumerate(
+        [("ind", "blind"), ("ind", "kind"), ("gr", "mind"), ("inde", "ind")] * 10
+    )
 )
-CODE = "".join(
-    f"class Shed{n}(Place):\n    def open(self):\n        pass\n\n" for n in range(4)
-) + "\n".join(f"class Yard{n}:\n    width = {n}\n" for n in range(40))
+CODE = "".join(f"class Shed{n}(Place):\n    def open(self):\n        pass\n\n" for n in range(4)) + "\n".join(
+    f"class Yard{n}:\n    width = {n}\n" for n in range(40)
+)
 PROSE = (
     "Ann Bell is the keeper of the mill. The mill stands in a valley of the north. Bo Cox was born in Rye. "
     "It was in Hythe that Ann Bell came into the world, as the priest has it. Rye has a market every week. "
@@ -40,7 +42,9 @@ def test_a_mark_may_stand_in_a_line_several_times() -> None:
 
 
 def test_a_text_that_ends_with_a_space_is_the_whole_of_a_value_of_rows() -> None:
-    answer, _ = ran("How many rows are of kind ind?", ROWS, 'hits = find("ind ")\nprint(1)\nsubmit(len(hits))')
+    answer, _ = ran(
+        "How many rows are of kind ind?", ROWS, 'hits = find("ind ")\nprint(1)\nsubmit(len(hits))'
+    )
     assert answer == 30  # as a kind, or as a word of the text: not in blind, kind and inde
 
 

@@ -594,7 +594,9 @@ def test_the_helpers_take_any_lines_and_texts(lines: list[str], text: str) -> No
     assert len(find(text, among=lines)) <= len(lines)
     assert sum(count for count, _ in forms_of(lines, 3)) <= len(lines)
     assert sum(len(group) for group in groups_for(text, lines)) <= len(lines)
-    if "(" not in text and not text.rstrip(" =:").endswith(("_", "-")):  # of such a mark a line may have several
+    if "(" not in text and not text.rstrip(" =:").endswith(
+        ("_", "-")
+    ):  # of such a mark a line may have several
         assert len(values(lines, text)) <= len(lines)
     for helper in (times, addresses, rest):
         assert len(helper(lines)) <= len(lines)

@@ -324,9 +324,7 @@ def _of_the_named(question: str, told: Sequence[str]) -> Sequence[str]:
     names = FULL_NAME.findall(question)
     if not names or not any(name in line for name in names for line in told):
         return told
-    return [
-        line for line in told if any(name in line for name in names) or not FULL_NAME.search(line)
-    ]
+    return [line for line in told if any(name in line for name in names) or not FULL_NAME.search(line)]
 
 
 _ASKED = re.compile(r"\b(?:which|what) (\w+)", re.IGNORECASE)
