@@ -38,6 +38,7 @@ def ran(query: str, context: str, *cells: str, sub: ScriptedModel | None = None)
 def test_a_mark_may_stand_in_a_line_several_times() -> None:
     lines = ["ask 10.0.0.1 to delete blk_1 blk_-22, blk_3", "receiving block blk_1", "nothing"]
     assert values(lines, "blk_") == ["blk_1", "blk_-22", "blk_3", "blk_1"]
+    assert values(lines, "blk_...") == ["1", "-22", "3", "1"]
     assert values(["port=22 port=33"], "port") == ["22"]
 
 
@@ -58,12 +59,15 @@ def test_who_is_not_named_is_not_read_where_those_who_are_named_are_spoken_of() 
     assert "Bo Cox" not in told
 
 
-@pytest.mark.parametrize("line", ["bases('Shed1')", "bases('Shed1')[0]"])
+@pytest.mark.parametrize("line", ["bases('Shed1')", "bases('Shed1')[0]", "bases('Place')[0]"])
 def test_the_class_that_the_question_names_is_the_one_to_look_below(line: str) -> None:
     asked = 'Which classes name "Place" as one of their direct base classes?'
     answer, errors = ran(asked, CODE, f"submit({line})", 'print(1)\nsubmit(subclasses("Place"))')
     assert answer == ["Shed0", "Shed1", "Shed2", "Shed3"]
-    assert errors == ["the question names Place, not Shed1: subclasses('Place') has them"]
+    assert errors == [
+        "the question names Place, and asks for what is below it. Write:\n"
+        'names = subclasses("Place")\nprint(names)\nsubmit(names)'
+    ]
 
 
 def test_the_bases_of_a_class_that_is_named_are_told() -> None:
@@ -80,3 +84,23 @@ def test_the_bases_of_a_class_that_is_named_are_told() -> None:
 )
 def test_code_is_asked_about_in_three_ways(query: str, kind: str) -> None:
     assert kind_of(query, "Python code: classes (4)") == kind
+
+
+def test_a_paragraph_on_one_line_is_prose_and_a_long_line_of_a_log_is_none() -> None:
+    model = ScriptedModel(["```python\nprint(1)\nsubmit([len(A), len(lines)])\n```"] * 2)
+    run = RLM(model, profile="small", runs=False).run("When was the gate sold? Give a number.", PROSE)
+    assert run.answer == [run.answer[0], 1]
+    assert "Prose: A, B and C are sentences" in model.requests[0].messages[-1].text
+    log = "".join(
+        f"10:{n:02}:00 gate {n} shut {'x' * 200} by ann. It is old. It is far.\n" for n in range(60)
+    )
+    model = ScriptedModel(["```python\nprint(1)\nsubmit(1)\n```"] * 2)
+    RLM(model, profile="small", runs=False).run("When was gate 7 shut?", log)
+    assert "Prose" not in model.requests[0].messages[-1].text
+
+
+def test_a_call_is_sought_among_the_signatures_where_no_line_has_it() -> None:
+    code = CODE.replace("open(self)", "open(self, hour=9)")
+    asked = "What is the default of hour in the method open of Shed1?"
+    cell = 'names = values(find("Shed1.open(", among=A), "hour={}")\nprint(names)\nsubmit(names[0])'
+    assert ran(asked, code, cell) == ("9", [])

@@ -84,11 +84,31 @@ def test_who_asks_for_all_of_it_at_first_has_the_answer() -> None:
     """A weak model asks for the whole question as its first step, and then for something with the answer in it."""
     question = "In which town was the founder of Hill Works born?"
     code = f"town = ask({question!r})\nsubmit(ask(f'In which town was the founder of {{town}} born?'))"
-    model = ScriptedModel([f"```python\n{code}\n```", "```python\nprint(1)\nsubmit('Elm')\n```"])
+    replies = [code, "print(1)\nsubmit('Ann Bell')", "print(1)\nsubmit('Elm')"]
+    model = ScriptedModel([f"```python\n{reply}\n```" for reply in replies])
     run = RLM(model, profile="small", runs=False, max_depth=1).run(
         f"{question} Answer with its name alone.", "Ann Bell founded Hill Works. Ann Bell was born in Elm."
     )
-    assert (run.answer, len(model.requests)) == ("Elm", 2)
+    assert (run.answer, len(model.requests)) == ("Elm", 3)
+    assert "In which town was Ann Bell born?" in model.requests[2].messages[-1].text
+
+
+def test_a_step_that_has_another_one_in_it_is_asked_in_two() -> None:
+    question = "In which province lies the town where the founder of Hill Works was born?"
+    code = (
+        "town = ask('In which town was the founder of Hill Works born?')\n"
+        "submit(ask('In which province lies this town?'))"
+    )
+    replies = [code, *(f"print(1)\nsubmit({each!r})" for each in ("Ann Bell", "Elm", "North"))]
+    model = ScriptedModel([f"```python\n{reply}\n```" for reply in replies])
+    run = RLM(model, profile="small", runs=False, max_depth=1).run(question, "Ann Bell founded Hill Works.")
+    asked = [request.messages[-1].text.rpartition("Question: ")[2] for request in model.requests[1:]]
+    assert run.answer == "North"
+    assert asked == [
+        "What is the name of the founder of Hill Works?",
+        "In which town was Ann Bell born?",
+        "In which province lies this town Elm?",
+    ]
 
 
 @pytest.mark.parametrize(

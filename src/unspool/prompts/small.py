@@ -43,8 +43,10 @@ HELPERS = (
     "prose",
     "named",
     "several",
+    "split",
     "look",
     "tools",
+    "ask",
     "numbers",
 )
 IMPORTS = (

@@ -71,14 +71,17 @@ def subclasses(base: str) -> list[str]:
 def bases(name: str) -> list[str]:
     """What a class inherits from directly; of one that is not defined here it is said what is below it.
 
-    Raises: LookupError where the question names the base and not this class, which the model has from a line:
-    those below it are asked for.
+    Raises: LookupError where the question asks for those below a class that it names: told as code.
     """
     wanted = str(name).rpartition(".")[2]
     defined = [each for each in classes if each.partition("(")[0] == wanted]
     said = set(re.findall(r"\w+", asked_now))
-    if defined and wanted not in said and (named := [base for base in _bases(defined[0]) if base in said]):
-        raise LookupError(f"the question names {named[0]}, not {wanted}: subclasses({named[0]!r}) has them")
+    above = [wanted] if not defined and "classes" in said and subclasses(wanted) else []
+    if defined and wanted not in said:  # taken from a line that was shown
+        above = [base for base in _bases(defined[0]) if base in said]
+    if above:
+        code = f'names = subclasses("{above[0]}")\nprint(names)\nsubmit(names)'
+        raise LookupError(f"the question names {above[0]}, and asks for what is below it. Write:\n{code}")
     if not defined and (below := subclasses(wanted)):
         print(f"bases: {wanted} is not defined here; subclasses({wanted!r}) has {len(below)}")  # noqa: T201
     return _bases(defined[0]) if defined else []

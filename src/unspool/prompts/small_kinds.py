@@ -170,7 +170,7 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
 
 
 def _of_code(query: str) -> Kind:
-    """Of what: what is imported before all, then what a class has in it, since both may be said of classes."""
+    """Imports before all, then what classes have in them, since both may be said of classes."""
     said = {found.lastgroup for found in _CODE.finditer(query)}
     return "imports" if "imports" in said else "functions" if "functions" in said else "classes"
 

@@ -20,6 +20,7 @@ MOST_BLOCK = 1_500  # characters of a paragraph and what is below it
 SHORTEST, LONGEST_TITLE = 25, 60  # characters of a sentence, and of what stands alone above some
 _PRONOUN = re.compile(r"(?:its?|his|her|hers|he|she|they|their|this|these)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]?\s+(?=[^a-z\s])")
+_QUOTES = ' \t"“‘«('
 LONG, FEW_ENDS = 200, 2  # characters of a paragraph, and ends of sentences within it
 MOST_FOLLOWED = 4  # sentences of those who are named in the best ones
 FEW_NAMED = 3  # best sentences, up to which they are of a few
@@ -54,8 +55,8 @@ def is_wrapped(data: Sequence[str]) -> bool:
 def is_paragraphs(data: Sequence[str]) -> bool:
     """Whether each of these lines is a paragraph of several sentences; one alone may be a whole text."""
     some = [line for line in data[:2_000] if line.strip()]
-    long = sum(len(line) >= LONG and len(_SENTENCE_END.findall(line)) >= FEW_ENDS for line in some)
-    return 2 * long > len(some)
+    begun = [line for line in some if len(line) >= LONG and line.lstrip(_QUOTES)[:1].isalpha()]
+    return 2 * sum(len(_SENTENCE_END.findall(line)) >= FEW_ENDS for line in begun) > len(some)
 
 
 def blocks_of(data: Sequence[str]) -> list[str]:

@@ -46,9 +46,9 @@ _ASKS_OF = (
     r"(?P<asks>(?:(?:in|at|on|from|to|for|by) )?(?:when|where|(?:which|what) (?!is|was|are|were)[\w-]+)"
     r"(?: (?!the\b)[\w-]+){1,2})"
 )
-_NAME = r"(?:the )?(?-i:[A-Z\"“])[\w'’&.-]*(?: (?-i:[A-Z])[\w'’&.-]*)*[\"”]?"
+_WHOM = r"(?:the )?(?-i:[A-Z\"“])[\w'’&.-]*(?: (?-i:[A-Z])[\w'’&.-]*)*[\"”]?"
 _NESTED = re.compile(
-    rf"{_ASKS_OF} the (?P<noun>[\w-]+) of (?P<name>{_NAME})(?P<rest> (?-i:[a-z])[\w-]*(?: [\w-]+){{0,3}})\?",
+    rf"{_ASKS_OF} the (?P<noun>[\w-]+) of (?P<name>{_WHOM})(?P<rest> (?-i:[a-z])[\w-]*(?: [\w-]+){{0,3}})\?",
     re.IGNORECASE,
 )
 _PLACE = re.compile(
@@ -58,7 +58,7 @@ _PLACE = re.compile(
 )
 
 
-def _nested(question: str) -> tuple[str, str] | None:
+def nested_of(question: str) -> tuple[str, str] | None:
     """The steps of one question about what stands in another."""
     if found := _PLACE.fullmatch(question):
         first = f"In which {found['noun']} {found['verb']} {found['of']} {found['part']}?"
@@ -72,7 +72,7 @@ def _nested(question: str) -> tuple[str, str] | None:
 def steps_of(question: str) -> tuple[str, str] | None:
     """The two steps of ``question``, as questions."""
     parts = _SENTENCE.split(FORM.sub(" ", question).strip())
-    if len(parts) == 1 and (nested := _nested(parts[0])):
+    if len(parts) == 1 and (nested := nested_of(parts[0])):
         return nested
     if len(parts) == 1:
         parts = _AND.split(parts[0], maxsplit=1)

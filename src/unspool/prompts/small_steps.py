@@ -162,21 +162,26 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
     "imports": (
         (
             CODE,
-            "How many of the files import json, or anything from it?",
-            '# asked: a number of files: how often json is imported\nsubmit(imports.count("json"))',
-        ),
-        (
-            CODE,
             "Which module do the most files import?",
             "# asked: a module, the most frequent one in imports\n"
             "print(top(imports))\nsubmit(top(imports)[0][0])",
+        ),
+        (
+            CODE,
+            "How many of the files import json, or anything from it?",
+            '# asked: a number of files: how often json is imported\nsubmit(imports.count("json"))',
         ),
     ),
     "classes": (
         (
             CODE,
-            "How many classes are there?",
-            "# asked: a number of classes, all of them\nsubmit(len(classes))",
+            "Which class does Tea inherit from?",
+            '# asked: a class, the one above Tea\nnames = bases("Tea")\nprint(names)\nsubmit(names[0])',
+        ),
+        (
+            CODE,
+            "What is the base class of Shop?",
+            '# asked: a class, the one above Shop\nnames = bases("Shop")\nprint(names)\nsubmit(names[0])',
         ),
         (
             CODE,
@@ -192,36 +197,22 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             CODE,
-            "What is the base class of Shop?",
-            '# asked: a class, the one above Shop\nnames = bases("Shop")\nprint(names)\nsubmit(names[0])',
-        ),
-        (
-            CODE,
-            "Which class does Tea inherit from?",
-            '# asked: a class, the one above Tea\nnames = bases("Tea")\nprint(names)\nsubmit(names[0])',
-        ),
-        (
-            CODE,
             "Which classes have Place as their base?",
             "# asked: classes, those below Place\n"
             'names = subclasses("Place")\nprint(names[:3])\nsubmit(names)',
+        ),
+        (
+            CODE,
+            "How many classes are there?",
+            "# asked: a number of classes, all of them\nsubmit(len(classes))",
         ),
     ),
     "functions": (
         (
             CODE,
-            "Count all functions, methods included.",
-            "# asked: a number of functions, all of them\nsubmit(len(functions))",
-        ),
-        (
-            CODE,
-            "How many methods has Tea?",
-            '# asked: a number of methods: how often their owner is Tea\nsubmit(owners.count("Tea"))',
-        ),
-        (
-            CODE,
-            "Which class defines the most methods?",
-            "# asked: a class, the most frequent owner\nprint(top(owners))\nsubmit(top(owners)[0][0])",
+            "In which class is the method pour?",
+            '# asked: a class, before ".pour(" in functions\n'
+            'names = values(functions, "^{}.pour(")\nprint(names)\nsubmit(names[0])',
         ),
         (
             CODE,
@@ -232,9 +223,18 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
         ),
         (
             CODE,
-            "In which class is the method pour?",
-            '# asked: a class, before ".pour(" in functions\n'
-            'names = values(functions, "^{}.pour(")\nprint(names)\nsubmit(names[0])',
+            "Which class defines the most methods?",
+            "# asked: a class, the most frequent owner\nprint(top(owners))\nsubmit(top(owners)[0][0])",
+        ),
+        (
+            CODE,
+            "Count all functions, methods included.",
+            "# asked: a number of functions, all of them\nsubmit(len(functions))",
+        ),
+        (
+            CODE,
+            "How many methods has Tea?",
+            '# asked: a number of methods: how often their owner is Tea\nsubmit(owners.count("Tea"))',
         ),
     ),
     "hop": (

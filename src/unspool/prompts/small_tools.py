@@ -1,6 +1,6 @@
 """Helpers for models too weak to write sound text processing by themselves.
 
-``find``, ``show``, ``values``, ``field``, ``top`` and ``ask`` are for the model's code; what does not fit is
+``find``, ``show``, ``values``, ``field`` and ``top`` are for the model's code; what does not fit is
 answered with what is nearest, and said so. The sources of this file and of those that it imports run in the
 REPL of a node (see :mod:`unspool.prompts.small`), one after another under the same names, beside ``lines``,
 the lines of the context; so they are standard library only.
@@ -28,15 +28,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from .small_code import functions
 from .small_dates import Date, Day, dates_in, day_of, day_said
-from .small_look import MOST_LINES, columns, groups_for, print_forms, prose_now
-from .small_prose import FULL_NAME
+from .small_look import MOST_LINES, columns, print_forms
 from .small_records import Row, field_list
-from .small_several import each_of
-from .small_words import FORM, asked_now, stem_of
+from .small_words import asked_now, stem_of
 
 MOST_SHOWN = 8  # fields
-MOST_READ = 4_000  # characters that ``read`` shows
 lines: list[str] = []  # set in the REPL
 
 
@@ -80,6 +78,12 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
         hits = [line for line in pool if all(each.search(line.casefold()) for each in whole)] or hits
     if hits or not wanted or (hits := _of_dates(texts, pool)):
         return hits
+    if any(
+        text.endswith("(") for text in wanted
+    ):  # a call of code, which the signatures have and not the lines
+        hits = [each for each in functions if all(text in each.casefold() for text in wanted)]
+        if hits:
+            return hits
     low = [line.casefold() for line in pool[:MOST_LINES]]
     words = [stem_of(word) for text in wanted for word in re.findall(r"[\w.:/-]{3,}", text)]
     words = [word for word in dict.fromkeys(words) if any(word in small for small in low)]
@@ -140,7 +144,12 @@ def values(hits: Iterable[str] | str, pattern: str) -> list[str]:
     if are_rows and (of_field := _values_of_field(pattern, among)):
         return of_field
     forms = _forms_of_pattern(pattern)
-    found = _values_by(forms, among) if "{}" in pattern else _marked(pattern, forms, among)
+    if "{}" not in pattern:
+        found = _marked(pattern, forms, among)
+    elif pattern.endswith(tuple(f"{mark}{{}}" for mark in _MARKS)) and pattern.count("{}") == 1:
+        found = _all_by(forms[0], among)
+    else:
+        found = _values_by(forms, among)
     if not found and "(" not in pattern:
         found = _values_by([_loose(pattern)], among)
     if not found and re.search(r"\d", pattern) and "{}" not in pattern:
@@ -176,8 +185,15 @@ def _values_by(forms: Sequence[str], hits: Sequence[str]) -> list[str]:
     for line in hits:
         match = next((match for form in compiled if (match := form.search(line))), None)
         if match:
-            found.append((match[1] if match.groups() else match[0]).strip(" ,;)]"))
+            found.append((match[1] if match.groups() else match[0]).removesuffix("):").strip(" ,;)]"))
     return found
+
+
+_MARKS = ("_", "-")  # what begins a name, of which a line may have several
+
+
+def _all_by(form: str, hits: Sequence[str]) -> list[str]:
+    return [found.strip(" ,;)]") for line in hits for found in re.findall(form, line)]
 
 
 def _marked(pattern: str, forms: Sequence[str], hits: Sequence[str]) -> list[str]:
@@ -185,9 +201,9 @@ def _marked(pattern: str, forms: Sequence[str], hits: Sequence[str]) -> list[str
     such as "blk_" all, since a line may have several."""
     by_form = [_values_by([form], hits) for form in forms]
     best = max(by_form, key=len)
-    if best is by_form[0] or not pattern.endswith(("_", "-")):
+    if best is by_form[0] or not pattern.endswith(_MARKS):
         return best
-    return [found.strip(" ,;)]") for line in hits for found in re.findall(forms[-1], line)]
+    return _all_by(forms[-1], hits)
 
 
 def _forms_of_pattern(pattern: str) -> list[str]:
@@ -295,101 +311,3 @@ def _is_within(line: str, first: tuple[Day, str], last: tuple[Day, str]) -> bool
 def top(items: Iterable[object], n: int = 5) -> list[tuple[object, int]]:
     """The most frequent items, with how often each occurs."""
     return Counter(items).most_common(n)
-
-
-def read(question: str, *groups: Sequence[str]) -> str:
-    """The answer of a reader, a model that is shown these sentences alone: prose is not for code to judge.
-
-    Of a question about several things each is read by itself, over the sentences that fit it.
-    """
-    if prose_now and (each := each_of(question)):
-        return ", ".join(read(one, *(groups_for(one, prose_now) or groups)) for one in each)
-    told = _of_the_named(question, [each for group in groups for each in _each(group)])
-    text = "\n".join(dict.fromkeys(told))[:MOST_READ]
-    ask_reader = globals().get("llm_query")
-    if ask_reader is None:  # the strategy does without sub-calls
-        raise RuntimeError(
-            "read needs a sub-call, and there are none here: read A, B and C, then submit the answer"
-        )
-    reply = ask_reader(f"Text:\n{text}\n\n{question} Answer from the text, in a few words.")
-    return _without_echo(question, str(reply).strip().removesuffix("."))
-
-
-def _of_the_named(question: str, told: Sequence[str]) -> Sequence[str]:
-    """These sentences without those that are about others, where some are about those whom the question names.
-
-    >>> _of_the_named("Where was Ann Bell born?", ["Ann Bell is old.", "Bo Cox was born in Rye.", "Rye is far."])
-    ['Ann Bell is old.', 'Rye is far.']
-    """
-    names = FULL_NAME.findall(question)
-    if not names or not any(name in line for name in names for line in told):
-        return told
-    return [line for line in told if any(name in line for name in names) or not FULL_NAME.search(line)]
-
-
-_ASKED = re.compile(r"\b(?:which|what) (\w+)", re.IGNORECASE)
-
-
-def _without_echo(question: str, answer: str) -> str:
-    """The answer without the word that the question asks for before it.
-
-    >>> _without_echo("In which version was it added?", "In version 3.9")
-    '3.9'
-    >>> _without_echo("Which version was it?", "The first one")
-    'The first one'
-    """
-    if not (asked := _ASKED.search(question)):
-        return answer
-    echo = re.match(rf"(?:(?:in|at|on|of|by|from|to|for) )?(?:the )?{asked[1]} (?=\S)", answer, re.IGNORECASE)
-    return answer[echo.end() :] if echo else answer
-
-
-_THIS = re.compile(r"\b(?:this|that|these|those|the same) (?:IP )?\w+", re.IGNORECASE)
-_IT = re.compile(r"\b(?:it|them)(?=\W*$|\W+in all\b)", re.IGNORECASE)
-_THIS_ALONE = re.compile(r"\b(?:this|that|these|those|it|they|them)\b", re.IGNORECASE)
-_IN_ALL = re.compile(r",? in all(?=\W*$)", re.IGNORECASE)
-_answered: list[object] = []  # what ``ask`` has answered
-_whole: list[str] = []  # the node's own question, where ``ask`` was given that
-
-
-def ask(question: str) -> object:
-    """The answer of one like you to a simpler question about all the data.
-
-    A weak model asks for "this customer" and forgets to say which: what was answered last is put behind it,
-    and behind a first step what the question says before it speaks of "this". One that asks for all of it as
-    the first step has its answer: there is no second one.
-    """
-    if _whole and _answered:
-        return _answered[-1]
-    if _is_asked(question):
-        _whole.append(question)
-    if not _answered and _THIS_ALONE.search(question):
-        question += "".join(f" ({said})" for said in [_said_before(asked_now)] if said)
-    elif _answered and str(_answered[-1]) not in question:
-        what = _IT if _IT.search(question) else _THIS
-        question = what.sub(lambda found: f"{found[0]} {_answered[-1]}", question, count=1)
-    if _answered and FULL_NAME.fullmatch(name := str(_answered[-1])):
-        # Who has a name of two words is found by it; "this owner" finds what is said of other owners.
-        of_it = rf"{_THIS.pattern},? (?={re.escape(name)}(?!\w))"
-        question = re.sub(of_it, "", question, flags=_THIS.flags)
-    question = _IN_ALL.sub("", question)  # taken for "in all lines"
-    _answered.append(globals()["rlm_query"](question, globals()["context"]))
-    return _answered[-1]
-
-
-def _is_asked(question: str) -> bool:
-    """Whether this is the node's own question, but for the form of the answer."""
-    asked, own = (re.findall(r"\w+", FORM.sub(" ", text).casefold()) for text in (question, asked_now))
-    return asked == own != []
-
-
-def _said_before(question: str) -> str:
-    """The first sentence of a question that goes on about "this" or "it".
-
-    >>> _said_before("Somebody asks for tea. Which kind is this?")
-    'Somebody asks for tea'
-    >>> _said_before("Which kind is this?")
-    ''
-    """
-    first, _, more = question.partition(". ")
-    return first if _THIS_ALONE.search(more) and not _THIS_ALONE.search(first) else ""
