@@ -80,6 +80,8 @@ def test_the_bases_of_a_class_that_is_named_are_told() -> None:
         ("How many of the files import json in a class?", "imports"),
         ("Which class has the method with the most parameters?", "functions"),
         ("Which classes derive from Place?", "classes"),
+        ("How many classes are there, those in functions included?", "classes"),
+        ("In which class is the method pour?", "functions"),
     ],
 )
 def test_code_is_asked_about_in_three_ways(query: str, kind: str) -> None:

@@ -54,6 +54,7 @@ LINES = [
         ("Which of these reviews want their money back? Give their numbers.", [1, 2, 3, 4, 5, 6], 12),
         ("Which of the two labels do more lines have?", ["a", "b", "b", "a", "b", "b"], 12),
         ("What is the label of the question about the smell of rain?", "smell of rain", 0),
+        ("Which gates are shut? List their names, in any order.", "gate 1", 0),
     ],
 )
 def test_an_answer_of_another_kind_is_refused_with_the_reason(query: str, value: object, calls: int) -> None:
@@ -86,6 +87,8 @@ def test_an_answer_of_another_kind_is_refused_with_the_reason(query: str, value:
         ("Which of these is most frequent: front door, back door?", "back door", 0),
         ("Which part of the door is it?", "door", 0),
         ("Which gate was open when it began to rain?", "front", 0),
+        ("Which gates are shut? List their names, in any order.", "gate 1, gate 2", 0),
+        ("Which gates are shut? List their names, in any order.", ["gate 1"], 0),
     ],
 )
 def test_an_answer_of_the_kind_that_was_asked_stands(query: str, value: object, calls: int) -> None:

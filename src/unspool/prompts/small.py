@@ -128,6 +128,7 @@ _NAME = re.compile(
     r"|\b(?:which|what) (?!(?:is|are|was|were|does|do|did|has|have|the|of)\b)(?P<noun>\w+)",
     re.IGNORECASE,
 )
+_LISTED = re.compile(r"\blist (?:all|each|every|the(?:m|ir)?|its)\b|\bin any order\b", re.IGNORECASE)
 _CHOICE = re.compile(r"\bor\b|:|\b(?:which|what) of\b|\bwhether\b", re.IGNORECASE)  # in it
 _NUMBERED = re.compile(
     r"numbers?|ports?|codes?|ids?|years?|hours?|days?|minutes?|months?|digits?|sizes?|lengths?|totals?|sums?"
@@ -209,6 +210,8 @@ def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         )
     if many:
         return None
+    if _LISTED.search(query) and isinstance(value, str) and not re.search(r"[,;\n]| and ", text.strip()):
+        return "a list was asked, and this is one thing. If there are more, submit the list: submit(names)"
     if _WHEN.search(query) and isinstance(value, str | int | float) and not re.search(r"\d[:/.-]\d", text):
         return "a time was asked, and this is none. Print the line, copy the time from it, submit it as text"
     if _ADDRESS.search(query) and isinstance(value, str | int | float) and not re.search(r"\w[.:@]\w", text):

@@ -171,8 +171,10 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
 
 def _of_code(query: str) -> Kind:
     """Imports before all, then what classes have in them, since both may be said of classes."""
-    said = {found.lastgroup for found in _CODE.finditer(query)}
-    return "imports" if "imports" in said else "functions" if "functions" in said else "classes"
+    said = list(_CODE.finditer(query))
+    groups = {found.lastgroup for found in said}
+    of_classes = "functions" not in groups or said[0][0].casefold() == "classes"
+    return "imports" if "imports" in groups else "classes" if of_classes else "functions"
 
 
 def named_fields(query: str, look: str, *, free: bool = False) -> list[tuple[int, str]]:
