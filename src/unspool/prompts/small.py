@@ -44,6 +44,7 @@ HELPERS = (
     "named",
     "several",
     "split",
+    "slots",
     "look",
     "tools",
     "ask",

@@ -20,6 +20,7 @@ from .small_code import PYTHON
 from .small_dates import without_bounds
 from .small_judged import MEANINGS
 from .small_look import FREE_TEXT, MANY_ASKED, NUMBERS, PROSE
+from .small_slots import SLOTS
 from .small_words import FORM
 
 Kind = Literal[
@@ -33,6 +34,8 @@ Kind = Literal[
     "field",
     "compute",
     "number",
+    "slots",
+    "place",
     "compare",
     "imports",
     "classes",
@@ -91,6 +94,11 @@ _CODE = re.compile(
     r"|(?P<functions>functions?|methods?|parameters?|arguments?|defaults?)|(?P<imports>imports?|imported))\b",
     re.IGNORECASE,
 )
+_PLACE = re.compile(
+    r"\b(?:first|last) \d+ (?:of the )?(?:lines|rows|records|entries|messages|requests)\b"
+    r"|\blines? \d+ (?:to|and|through|-) (?:line )?\d+\b",
+    re.IGNORECASE,
+)
 FEW = 3  # lines that the first look shows whole, nearly
 LONGEST_QUERY = 2_000  # characters: of a longer question its beginning and its end tell what is asked
 _HOUR = re.compile(r"\bhours?\b", re.IGNORECASE)
@@ -145,6 +153,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
         return "judged"
     if JUDGED.search(query) or (FREE_TEXT in look and (_MEANT.search(query) or MANY_ASKED.search(query))):
         return "meaning"
+    if _PLACE.search(query):
+        return "place"
     numbers = numbers_asked(query, look)
     if numbers and _HOW_MUCH.match(query):
         return "number"  # what follows says of what: "How cold was it? Give the lowest of that month."
@@ -154,6 +164,8 @@ def kind_of(query: str, look: str = "", *, children: bool = True) -> Kind:
             return _of_code(query)
         if numbers and kind != "hop":
             return "number"
+        if SLOTS in look and kind != "hop":
+            return "slots"
         if (children or kind != "hop") and cue.search(query):
             bounded = _CLOCK.search(query) or without_bounds(query) != query
             if (kind == "count" and bounded) or (kind == "most" and _HOUR.search(query)):

@@ -21,6 +21,7 @@ from .small_judged import asked_of, shared_out
 from .small_named import files_for, narrowed
 from .small_prose import blocks_of, follow, is_paragraphs, is_prose, is_wrapped, sentences_of
 from .small_records import described, field_list, in_files, lines_of, records, without_marks
+from .small_slots import SLOTS, slots_asked
 from .small_tables import has_tables, table_lines
 from .small_words import (
     AS_IT_IS,
@@ -154,6 +155,8 @@ def look(
     groups = groups_for(question, texts)
     few = {} if wrapped or prose else fields_of(data)
     _print_fields(_meant(question, few))
+    if not columns and texts is data and not code and (held := slots_asked(question, data)):
+        print(SLOTS + ", ".join(f'"{slot}"' for slot in held))  # noqa: T201
     if labelled := _labelled(question, data, few if columns else {1: few[1]} if 1 in few else {}):
         groups = [labelled, *(group for group in groups[: len(NAMES) - 1] if group != labelled)]
     if groups and texts is not data:

@@ -1,7 +1,7 @@
 """Helpers for the numbers in the fields of records: sums by another field, the row with the highest.
 
-``numbers``, ``sums``, ``highest`` and ``lowest`` are for a weak model's code. The source runs in the REPL,
-after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
+``numbers``, ``numbered``, ``sums``, ``highest`` and ``lowest`` are for a weak model's code. The source runs
+in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
 
 >>> columns[:] = ["shop", "total"]
 >>> rows = [Row.of(columns, fields) for fields in (["b", "1.5"], ["a", "20"], ["b", "3"], ["a", "none"])]
@@ -11,6 +11,8 @@ after that of :mod:`unspool.prompts.small_tools`; so it is standard library only
 ('shop=a, total=20', 'shop=b, total=1.5')
 >>> highest(["a took 3.5s", "b took 12s", "c"], "took {}s")
 'b took 12s'
+>>> [line for line, n in numbered(["a took 3.5s", "b took 12s", "c"], "took {}s") if n < 5]
+['a took 3.5s']
 >>> columns.clear()
 """
 
@@ -30,7 +32,7 @@ def _number(text: str) -> float | None:
     return float(re.sub(r"[^\d.eE+-]", "", found[0])) if found else None
 
 
-def _with_number(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
+def numbered(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
     """The rows with a number in this field, or the lines with one at {} in this pattern, with it."""
     rows = list(hits)
     if isinstance(name, str) and "{}" in name:
@@ -46,13 +48,13 @@ def _with_number(hits: Iterable[str], name: int | str) -> list[tuple[str, float]
 
 def numbers(hits: Iterable[str], name: int | str) -> list[float]:
     """The numbers in this field of these rows, or at {} in these lines; those without one are left out."""
-    return [number for _, number in _with_number(hits, name)]
+    return [number for _, number in numbered(hits, name)]
 
 
 def sums(hits: Iterable[str], by: int | str, name: int | str) -> list[tuple[str, float]]:
     """The sum of the numbers of a field for each value of another one, the greatest first."""
     totals: Counter[str] = Counter()
-    for row, number in _with_number(hits, name):
+    for row, number in numbered(hits, name):
         for value in field([row], by):
             totals[value] += number  # type: ignore[assignment]
     return [(value, round(total, 6)) for value, total in totals.most_common()]
@@ -69,7 +71,7 @@ def lowest(hits: Iterable[str], name: int | str) -> str:
 
 
 def _some(hits: Iterable[str], name: int | str) -> Sequence[tuple[str, float]]:
-    found = _with_number(hits, name)
+    found = numbered(hits, name)
     if not found:
         where = f"; the fields are {', '.join(columns)}" if columns else ""
         raise ValueError(f"no line has a number at {name!r}{where}")

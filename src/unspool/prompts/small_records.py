@@ -128,10 +128,23 @@ def records(data: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         names, *first = (_split(line, separator) for line in some)
         named = all(_NAME.fullmatch(name.strip()) for name in names) and len(set(names)) == len(names)
         even = sum(len(row) == len(names) for row in first) >= 0.9 * len(first)
-        if 1 < len(names) <= MOST_NAMES and named and even:
+        if 1 < len(names) <= MOST_NAMES and named and even and not _is_entry(names, first):
             names = [name.strip() for name in names]
             return [Row.of(names, _split(line, separator)) for line in data[1:]], names
     return data, []
+
+
+def _is_entry(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether what could be the head of a table is an entry like those below it ("Bo - room 7")."""
+    forms = [_form(name) for name in names]
+    alike = [sum(_form(row[at]) == form for row in rows if len(row) > at) for at, form in enumerate(forms)]
+    return any(
+        form.count("w") > 2 and same >= 0.9 * len(rows) for form, same in zip(forms, alike, strict=True)
+    )
+
+
+def _form(field: str) -> str:
+    return re.sub(r"\w+", "w", field.strip())
 
 
 def described(data: Sequence[str], names: Sequence[str]) -> list[Row] | None:

@@ -43,6 +43,12 @@ def data(*groups: tuple[str, int, str]) -> str:
 
 MIXED = f"{SHOP}{FIELDS}\nB: 140 lines\n  140 like: {PAID}\nA: 31 lines\n  31 like: {REFUSED}"
 BOTH = f"{SHOP}\n\nA: 171 lines\n  140 like: {PAID}\n  31 like: {REFUSED}"
+SLOTTED = f"""{SHOP}
+
+numbers at: "total={{}}", "ORDER {{}}"
+A: 171 lines
+  140 like: {PAID}
+  31 like: {REFUSED}"""
 FOOD = f"{SHOP}{STARTS}\nA: 405 lines\n  405 like: {LABELLED}"
 ALL_PAID, ALL_REFUSED, ALL_CREATED = ("A", 140, PAID), ("A", 31, REFUSED), ("A", 204, CREATED)
 B_PAID = ("B", 140, PAID)

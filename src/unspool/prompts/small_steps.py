@@ -2,7 +2,7 @@
 prose, words. See :mod:`unspool.prompts.small_turns`.
 
 >>> sorted(STEPS)
-['classes', 'compare', 'compute', 'functions', 'hop', 'imports', 'number', 'prose', 'word']
+['classes', 'compare', 'compute', 'functions', 'hop', 'imports', 'number', 'place', 'prose', 'slots', 'word']
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from .small_samples import (
     ALL_REFUSED,
     B_PAID,
     BELLS,
+    BOTH,
     CODE,
     EVE,
     FOOD,
     HEAD,
     SALES,
+    SLOTTED,
     TABLE,
     TALE,
     Turn,
@@ -119,6 +121,56 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             "# asked: how many of all lines have items from 5 to 8\n"
             'found = [n for n in numbers(lines, "items") if 5 <= n <= 8]\n'
             "print(found[:3])\nsubmit(len(found))",
+        ),
+    ),
+    "slots": (
+        (
+            SLOTTED,
+            "What is the average total of the refused cards?",
+            '# asked: the mean of "total={}", of the lines with a refused card\n'
+            'found = numbers(find("card refused", among=lines), "total={}")\n'
+            "print(len(found), found[:3])\nsubmit(round(statistics.mean(found), 2))",
+        ),
+        (
+            SLOTTED,
+            "Which customer with a total below 10 has the highest order?",
+            '# asked: a customer, of the line with the highest "ORDER {}" of those with a total below 10\n'
+            'hits = [line for line, n in numbered(lines, "total={}") if n < 10]\n'
+            'row = highest(hits, "ORDER {}")\nprint(row)\nsubmit(values([row], "customer={} ")[0])',
+        ),
+        (
+            SLOTTED,
+            "How many cards with a total of 5 to 9 were refused?",
+            '# asked: a number of lines, those with a refused card and "total={}" from 5 to 9\n'
+            'hits = [line for line, n in numbered(find("card refused", among=lines), "total={}") if 5 <= n <= 9]\n'
+            "print(hits[:2])\nsubmit(len(hits))",
+        ),
+        (
+            SLOTTED,
+            "How many orders are larger than 1,200?",
+            '# asked: a number of lines, those with "total={}" over 1200\n'
+            'hits = [line for line, n in numbered(lines, "total={}") if n > 1200]\n'
+            "print(hits[:2])\nsubmit(len(hits))",
+        ),
+    ),
+    "place": (
+        (
+            BOTH,
+            "How many cards were refused in the lines 300 to 400?",
+            "# asked: a number of lines, of the lines 300 to 400 those with a refused card\n"
+            'hits = find("card refused", among=lines[299:400])\nprint(hits[:2])\nsubmit(len(hits))',
+        ),
+        (
+            BOTH,
+            "Which shop comes most often in the first 500 lines?",
+            '# asked: a shop, the most frequent value of " {} ORDER" in the first 500 lines\n'
+            'names = values(lines[:500], " {} ORDER")\nprint(top(names))\nsubmit(top(names)[0][0])',
+        ),
+        (
+            BOTH,
+            "How many of the last 200 lines have a refused card?",
+            "# asked: a number of lines, of the last 200 lines those with a refused card\n"
+            'hits = find("card refused", among=lines[-200:])\nprint(hits[:2])\nsubmit(len(hits))',
         ),
     ),
     "compare": (
