@@ -6,7 +6,7 @@ import pytest
 
 from unspool import RLM
 from unspool.prompts.small_kinds import kind_of
-from unspool.prompts.small_tools import values
+from unspool.prompts.small_tools import find, values
 from unspool.testing import ScriptedModel
 
 THINGS = ("roof", "gate", "floor", "barn", "well", "wall", "chimney", "stable", "window", "stair")
@@ -106,3 +106,59 @@ def test_a_call_is_sought_among_the_signatures_where_no_line_has_it() -> None:
     asked = "What is the default of hour in the method open of Shed1?"
     cell = 'names = values(find("Shed1.open(", among=A), "hour={}")\nprint(names)\nsubmit(names[0])'
     assert ran(asked, code, cell) == ("9", [])
+
+
+STOCK = "\n".join(
+    f"SKU-{1000 + n}  {THINGS[n % 10]:<9} price {n * 7 % 400}.50 EUR  stock {n * 11 % 90}" for n in range(300)
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("How many things cost between 100 and 200 EUR?", '"price {} EUR", "stock {}"'),
+        ("Which thing has the largest stock?", '"stock {}", "price {} EUR"'),
+        ("How many are larger than 1,000?", '"price {} EUR", "stock {}"'),
+        ("How many things are there?", ""),
+        ("How many came between 10:00 and 11:00?", ""),
+        ("Which thing is the most common?", ""),
+        ("Which names have more than 9 characters?", ""),
+        ("How many roofs failed more than 3 times?", ""),
+    ],
+)
+def test_where_the_numbers_of_lines_stand_is_told_where_they_are_compared(query: str, told: str) -> None:
+    root = ScriptedModel(["```python\nprint(1)\nsubmit(1)\n```"] * 2)
+    RLM(root, profile="small", runs=False).run(query, STOCK)
+    shown = root.requests[0].messages[-1].text
+    assert [line for line in shown.splitlines() if "numbers at: " in line] == (
+        [f"numbers at: {told}"] if told else []
+    )
+    assert kind_of(query, shown) == "slots" or not told
+
+
+def test_lines_are_compared_by_their_numbers() -> None:
+    code = (
+        'hits = find("stock {}", "eur", among=within("price {} EUR", 100, 200))\nprint(1)\nsubmit(len(hits))'
+    )
+    expected = sum(100 <= n * 7 % 400 + 0.5 <= 200 for n in range(300))
+    assert ran("How many cost between 100 and 200 EUR?", STOCK, code) == (expected, [])
+
+
+def test_the_first_lines_are_meant_by_their_place() -> None:
+    assert kind_of("How many of the first 100 lines have a roof?", "numbers at: ") == "place"
+    assert kind_of("How many roofs are in lines 20 to 40?") == "place"
+
+
+def test_an_entry_with_a_comma_is_no_head_of_a_table() -> None:
+    lines = "\n".join(f"{name}, Ann - room {n} - since {2000 + n}" for n, name in enumerate(THINGS * 3))
+    cell = "print(1)\nsubmit([columns, len(lines), lines[0]])"
+    assert ran("Who?", lines, cell)[0] == [[], 30, "roof, Ann - room 0 - since 2000"]
+    table = "name, floor\n" + "\n".join(f"{name}, {n}" for n, name in enumerate(THINGS))
+    assert ran("Who?", table, "print(1)\nsubmit(columns)")[0] == ["name", "floor"]
+
+
+def test_a_comparison_in_a_text_to_find_is_meant_of_the_number_behind_the_word() -> None:
+    lines = ["oak price 12.50 EUR", "elm price: 50 EUR", "ash price=1,200 EUR", "fir, no price"]
+    assert find("price < 50", among=lines) == lines[:1]
+    assert find("price >= 50", "EUR", among=lines) == lines[1:3]
+    assert values(["SKU-17 oak", "SKU-18 elm"], "SKU={} ") == ["17", "18"]

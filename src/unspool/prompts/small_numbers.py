@@ -1,7 +1,7 @@
 """Helpers for the numbers in the fields of records: sums by another field, the row with the highest.
 
-``numbers``, ``numbered``, ``sums``, ``highest`` and ``lowest`` are for a weak model's code. The source runs
-in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
+``numbers``, ``within``, ``above``, ``sums``, ``highest`` and others are for a weak
+model's code. The source runs in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
 
 >>> columns[:] = ["shop", "total"]
 >>> rows = [Row.of(columns, fields) for fields in (["b", "1.5"], ["a", "20"], ["b", "3"], ["a", "none"])]
@@ -11,20 +11,22 @@ in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is standard
 ('shop=a, total=20', 'shop=b, total=1.5')
 >>> highest(["a took 3.5s", "b took 12s", "c"], "took {}s")
 'b took 12s'
->>> [line for line, n in numbered(["a took 3.5s", "b took 12s", "c"], "took {}s") if n < 5]
-['a took 3.5s']
+>>> some = ["a took 3.5s", "b took 12s", "c"]
+>>> below("took {}s", 12, among=some), at_most("took {}s", 12, among=some)
+(['a took 3.5s'], ['a took 3.5s', 'b took 12s'])
 >>> columns.clear()
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .small_look import NUMBER, columns
 from .small_records import Row
-from .small_tools import _forms_of_pattern, _values_by, field
+from .small_tools import _forms_of_pattern, _values_by, field, lines
 
 
 def _number(text: str) -> float | None:
@@ -49,6 +51,28 @@ def numbered(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
 def numbers(hits: Iterable[str], name: int | str) -> list[float]:
     """The numbers in this field of these rows, or at {} in these lines; those without one are left out."""
     return [number for _, number in numbered(hits, name)]
+
+
+def within(name: int | str, low: float, high: float, among: Iterable[str] | None = None) -> list[str]:
+    """The lines with a number from ``low`` to ``high`` at {} in the pattern, or in the field of rows."""
+    pool = lines if among is None else among
+    return [line for line, number in numbered(pool, name) if low <= number <= high]
+
+
+def at_least(name: int | str, low: float, among: Iterable[str] | None = None) -> list[str]:
+    return within(name, low, math.inf, among)
+
+
+def at_most(name: int | str, high: float, among: Iterable[str] | None = None) -> list[str]:
+    return within(name, -math.inf, high, among)
+
+
+def above(name: int | str, low: float, among: Iterable[str] | None = None) -> list[str]:
+    return within(name, math.nextafter(low, math.inf), math.inf, among)
+
+
+def below(name: int | str, high: float, among: Iterable[str] | None = None) -> list[str]:
+    return within(name, -math.inf, math.nextafter(high, -math.inf), among)
 
 
 def sums(hits: Iterable[str], by: int | str, name: int | str) -> list[tuple[str, float]]:

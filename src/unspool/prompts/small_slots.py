@@ -49,7 +49,8 @@ _SIZES_OF = re.compile(
     rf"\b(?:over|under|above|below|beyond|exceed\w*|at least|at most|up to"
     rf"|(?:more|less|fewer|greater|higher|lower) than)\b[^.?!]{{0,20}}?{_A_NUMBER}"
     r"|\d[\d.,]*\w{0,4} or (?:more|less|fewer)\b|[<>]=? ?\d"
-    r"|\b(?:highest|lowest|largest|smallest|greatest|biggest|(?:most|least)(?! (?:frequent|common|often|of)\b)"
+    r"|\b(?:highest|lowest|largest|smallest|greatest|biggest"
+    r"|(?:most|least)(?! (?:frequent|common|often|of)\b)"
     r"|maximum|minimum|average|mean|median|sum|total|longest|shortest|slowest|fastest|oldest|newest|warmest|coldest|cheapest)\b",
     re.IGNORECASE,
 )

@@ -135,22 +135,33 @@ STEPS: dict[Kind, tuple[Turn, ...]] = {
             SLOTTED,
             "Which customer with a total below 10 has the highest order?",
             '# asked: a customer, of the line with the highest "ORDER {}" of those with a total below 10\n'
-            'hits = [line for line, n in numbered(lines, "total={}") if n < 10]\n'
-            'row = highest(hits, "ORDER {}")\nprint(row)\nsubmit(values([row], "customer={} ")[0])',
+            'row = highest(below("total={}", 10), "ORDER {}")\nprint(row)\n'
+            'submit(values([row], "customer={} ")[0])',
         ),
         (
             SLOTTED,
             "How many cards with a total of 5 to 9 were refused?",
-            '# asked: a number of lines, those with a refused card and "total={}" from 5 to 9\n'
-            'hits = [line for line, n in numbered(find("card refused", among=lines), "total={}") if 5 <= n <= 9]\n'
+            '# asked: a number of lines, those with "total={}" from 5 to 9 and a refused card\n'
+            'hits = find("card refused", among=within("total={}", 5, 9))\n'
             "print(hits[:2])\nsubmit(len(hits))",
         ),
         (
             SLOTTED,
+            "How many orders have a total of 20 or more?",
+            '# asked: a number of lines, those with "total={}" of 20 or more\n'
+            'hits = at_least("total={}", 20)\nprint(hits[:2])\nsubmit(len(hits))',
+        ),
+        (
+            SLOTTED,
             "How many orders are larger than 1,200?",
-            '# asked: a number of lines, those with "total={}" over 1200\n'
-            'hits = [line for line, n in numbered(lines, "total={}") if n > 1200]\n'
-            "print(hits[:2])\nsubmit(len(hits))",
+            '# asked: a number of lines, those with "total={}" above 1200\n'
+            'hits = above("total={}", 1200)\nprint(hits[:2])\nsubmit(len(hits))',
+        ),
+        (
+            SLOTTED,
+            "How many orders are there with totals between 100 and 150?",
+            '# asked: a number of lines, those with "total={}" from 100 to 150\n'
+            'hits = within("total={}", 100, 150)\nprint(hits[:2])\nsubmit(len(hits))',
         ),
     ),
     "place": (

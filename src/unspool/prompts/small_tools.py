@@ -24,13 +24,14 @@ find: no line has "was refused"; these have: refus
 from __future__ import annotations
 
 import ipaddress
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from .small_code import functions
 from .small_dates import Date, Day, dates_in, day_of, day_said
-from .small_look import MOST_LINES, columns, print_forms
+from .small_look import MOST_LINES, NUMBER, columns, print_forms
 from .small_records import Row, field_list
 from .small_words import asked_now, stem_of
 
@@ -73,6 +74,11 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     if columns and not hits:  # a row has "name=value", whatever the text had
         wanted = [re.sub(r"(?<=\w) ?[=:] ", "=", text) for text in wanted]
         hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
+    if not hits and any("{}" in text for text in wanted):  # as patterns of values have it
+        forms = [[re.compile(form, re.IGNORECASE) for form in _forms_of_pattern(text)] for text in wanted]
+        hits = [line for line in pool if all(any(form.search(line) for form in each) for each in forms)]
+    if not hits and any(map(_COMPARED.fullmatch, wanted)):
+        return _compared(wanted, pool)
     if columns and any(text.endswith(" ") for text in wanted):  # "shop-2 " is the whole of a value
         whole = [re.compile(rf"(?<!\w){re.escape(text.strip())}(?!\w)") for text in wanted]
         hits = [line for line in pool if all(each.search(line.casefold()) for each in whole)] or hits
@@ -94,6 +100,30 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
         kept, words = words, words[:-1]
     named = ", ".join(f'"{text}"' for text in texts)
     print(f"find: no line has {named}" + (f"; these have: {', '.join(kept)}" if hits else ""))  # noqa: T201
+    return hits
+
+
+_COMPARED = re.compile(r"(.*?\S)\s*(<=|>=|<|>)\s*([-+]?\d[\d,]*(?:\.\d+)?)\s*")
+_COMPARES: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _compared(wanted: Sequence[str], pool: Sequence[str]) -> list[str]:
+    """The lines where the number behind a word is as the text says ("price < 50"), and that have the others."""
+    hits = list(pool)
+    for text in wanted:
+        if not (said := _COMPARED.fullmatch(text)):
+            hits = [line for line in hits if text in line.casefold()]
+            continue
+        behind = re.compile(rf"{re.escape(said[1])}[\s=:]*{NUMBER.pattern}", re.IGNORECASE)
+        limit, compare = float(said[3].replace(",", "")), _COMPARES[said[2]]
+        found = ((line, behind.search(line)) for line in hits)
+        told = [(line, re.sub(r"[^\d.eE+-]", "", each[0][len(said[1]) :])) for line, each in found if each]
+        hits = [line for line, number in told if compare(float(number.lstrip("+")), limit)]
     return hits
 
 
@@ -227,7 +257,7 @@ def _forms_of_pattern(pattern: str) -> list[str]:
 def _loose(pattern: str) -> str:
     """The pattern with any of space, = and : where it has one of them."""
     parts = [re.escape(part) for part in re.split(r"[\s=:]+", pattern.removeprefix("^"))]
-    return f"{_BETWEEN}+".join(parts).replace(re.escape("{}"), f"({_WORD})")
+    return r"[\s=:#-]+".join(parts).replace(re.escape("{}"), f"({_WORD})")
 
 
 _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
