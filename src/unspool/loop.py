@@ -316,8 +316,7 @@ class NodeLoop:
             self.api.skip(past)
             return past.result
         try:
-            seconds = self.scope.limits.cell_seconds
-            result = await repl.execute(code, seconds=seconds, number=number)
+            result = await repl.execute(code, seconds=self.scope.limits.cell_seconds, number=number)
         except BaseExceptionGroup as errors:  # of a batch
             raise alone(errors) from None
         if past is not None and past.sealed:
