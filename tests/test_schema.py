@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from unspool import RLM, references
 from unspool.answers import AnswerType
 from unspool.errors import ConfigError, HostCallError
 from unspool.references import check_ends
 from unspool.schema import Schema
+from unspool.testing import ScriptedModel
 
 PERSON = {
     "type": "object",
@@ -66,7 +68,7 @@ def test_references_and_combinations() -> None:
 
 def test_a_schema_that_goes_round_in_circles_ends() -> None:
     with pytest.raises(ValueError, match="too deeply"):
-        Schema({"$ref": "#"}).check(1)
+        Schema({"anyOf": [{"$ref": "#"}, {"type": "string"}]}).check(1)
 
 
 @pytest.mark.parametrize("schema", [{"type": "int"}, {"items": [{"type": "text"}]}, "integer", 3])
@@ -76,7 +78,9 @@ def test_what_is_no_schema_is_refused(schema: object) -> None:
 
 
 def test_remote_references_are_never_followed() -> None:
-    with pytest.raises(ValueError, match="leads nowhere"):
+    with pytest.raises(
+        ValueError, match=r"leads nowhere: those within the schema, such as .* are followed alone"
+    ):
         Schema({"$ref": "http://127.0.0.1:9/schema.json"}).check(1)
 
 
@@ -98,8 +102,13 @@ def test_an_empty_schema_takes_any_value(value: object) -> None:
 def test_a_schema_that_would_take_for_ever_is_refused_at_once(kind: str, cyclic: bool) -> None:
     """Two references to the next part in each part: 2 ** 60 ways. A model or a client may write such a thing."""
     parts: dict[str, object] = {
-        f"p{n}": {kind: [{"$ref": f"#/$defs/p{0 if cyclic else n + 1}"}] * 2} for n in range(60)
+        f"p{n}": {kind: [{"$ref": f"#/$defs/p{0 if cyclic else n + 1}"}] * 2 + [{"type": "string"}] * cyclic}
+        for n in range(60)
     }
+    if cyclic and kind == "allOf":
+        with pytest.raises(ValueError, match="leads to itself"):
+            Schema({"$ref": "#/$defs/p0", "$defs": parts})
+        return
     schema = Schema({"$ref": "#/$defs/p0", "$defs": {**parts, "p60": {"type": "string"}}})
     with pytest.raises(ValueError, match="combines too many parts"):
         schema.check(1)
@@ -133,6 +142,148 @@ def test_a_reference_that_leads_nowhere_is_refused_before_anything_is_asked(
         Schema.of(schema)
     with pytest.raises(ConfigError, match=r"answer= is no JSON schema: the reference '.*' leads nowhere"):
         AnswerType(schema)
+
+
+LINK = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/Link"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#"}, "the reference '#' leads to itself"),
+        (
+            {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}},
+            "leads to itself",
+        ),
+        ({"allOf": [{"type": "object"}, {"$ref": "#"}]}, "leads to itself"),
+        ({"anyOf": [{"$ref": "#"}]}, "no value ever fits"),
+        ({"oneOf": [{"$ref": "#"}, {"anyOf": [{"$ref": "#"}]}]}, "no value ever fits"),
+        ({"$ref": "#/$defs/Link", "$defs": {"Link": LINK}}, "no value ever fits"),
+        ({"type": "array", "minItems": 1, "items": {"$ref": "#"}}, "no value ever fits"),
+        ({"type": "array", "minItems": 2, "prefixItems": [{}, {"$ref": "#"}]}, "no value ever fits"),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, "no value ever fits"),
+        ({"$ref": 5}, r"\$ref is 5; it takes a text such as '#/\$defs/Item'"),
+        ({"items": {"$ref": ["#"]}}, r"\$ref is \['#'\]"),
+        ({"type": 5}, "no type 5; types: object, array"),
+        ({"type": []}, r"no type \[\]"),
+        ({"anyOf": [{"type": ["null", {}]}]}, r"no type \['null', \{\}\]"),
+        ({"enum": []}, r"enum is \[\]; it takes a list of values"),
+        ({"properties": {"a": {"enum": "yes"}}}, "enum is 'yes'"),
+    ],
+)
+def test_what_no_value_can_ever_fit_is_refused_before_a_model_is_asked(
+    schema: Mapping[str, object], words: str
+) -> None:
+    with pytest.raises(HostCallError, match=words):
+        Schema.of(schema)
+    model = ScriptedModel([])
+    with pytest.raises(ConfigError, match=f"^answer= is no JSON schema: .*{words}"):
+        RLM(model, runs=False).run("q", "c", answer=schema)
+    assert not model.requests
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "object", "properties": {"next": {"$ref": "#"}}}, {"next": {"next": {}}}),
+        (
+            {
+                "$ref": "#/$defs/Link",
+                "$defs": {
+                    "Link": {**LINK, "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}}
+                },
+            },
+            {"next": {"next": None}},
+        ),
+        ({"type": "array", "items": {"$ref": "#"}}, [[], [[]]]),
+        (
+            {"anyOf": [{"type": "integer"}, {"type": "array", "minItems": 1, "items": {"$ref": "#"}}]},
+            [[1], 2],
+        ),
+        (
+            {"type": ["object", "null"], "required": ["a"], "properties": {"a": {"$ref": "#"}}},
+            {"a": {"a": None}},
+        ),
+        ({"required": ["a"], "properties": {"a": {"$ref": "#"}}}, {"a": {"a": 1}}),
+        (
+            {"properties": {"type": {"enum": ["int"]}, "enum": {"type": "string"}}},
+            {"type": "int", "enum": "x"},
+        ),
+    ],
+)
+def test_schemas_that_refer_to_themselves_and_come_to_an_end_are_kept(
+    schema: Mapping[str, object], value: object
+) -> None:
+    assert Schema(schema).check(value) == value
+    assert AnswerType(schema).check(value) == value
+
+
+REFERENCES = st.sampled_from(["#", "#/$defs/A", "#/$defs/B", "#/$defs/C"]).map(lambda to: {"$ref": to})
+PARTS: st.SearchStrategy[dict[str, object]] = st.recursive(
+    st.sampled_from([{"type": "integer"}, {"type": "null"}]) | REFERENCES,
+    lambda part: (
+        st.lists(part, min_size=1, max_size=3).map(lambda options: {"anyOf": options})
+        | st.tuples(part, st.sampled_from([[], ["x"]])).map(
+            lambda of: {"type": "object", "properties": {"x": of[0]}, "required": of[1]}
+        )
+        | st.tuples(part, st.integers(0, 2)).map(
+            lambda of: {"type": "array", "items": of[0], "minItems": of[1]}
+        )
+    ),
+    max_leaves=4,
+)
+
+
+class Values:
+    """For each part of a schema a value that fits, if there is one that is no deeper than asked."""
+
+    def __init__(self, schema: Mapping[str, object]) -> None:
+        self.schema = schema
+        self.known: dict[tuple[int, int], list[object]] = {}
+
+    def some(self, part: object, depth: int) -> list[object]:
+        key = id(part), depth
+        if key not in self.known:
+            self.known[key] = self._some(part, depth - 1) if depth else []
+        return self.known[key]
+
+    def _some(self, part: object, depth: int) -> list[object]:
+        match part:
+            case {"$ref": to}:
+                return self.some(references.target(self.schema, to), depth)
+            case {"anyOf": list(options)}:
+                return [value for option in options for value in self.some(option, depth)][:1]
+            case {"type": "object", "required": []}:
+                return [{}]
+            case {"type": "object", "properties": {"x": inner}}:
+                return [{"x": value} for value in self.some(inner, depth)]
+            case {"type": "array", "minItems": int(least), "items": inner}:
+                return [[value] * least for value in self.some(inner, depth)] if least else [[]]
+            case {"type": "integer"}:
+                return [7]
+        return [None]
+
+
+@given(PARTS, PARTS, PARTS, PARTS)
+def test_a_schema_is_refused_exactly_where_it_has_no_value(
+    whole: dict[str, object], a: dict[str, object], b: dict[str, object], c: dict[str, object]
+) -> None:
+    written = {**whole, "$defs": {"A": a, "B": b, "C": c}}
+    found = Values(written).some(written, 40)
+    refused = ""
+    try:
+        schema = Schema(written)
+    except ValueError as error:
+        refused = str(error)
+    if refused:
+        assert not found or "leads to itself" in refused
+    else:
+        assert found
+        try:
+            assert [schema.check(value) for value in found] == found
+        except ValueError as error:
+            refused = str(error)
+        assert refused in ("", "the schema combines too many parts to be checked")
 
 
 def test_what_no_value_is_held_against_may_lead_anywhere_and_every_pointer_is_followed() -> None:

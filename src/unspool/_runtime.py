@@ -14,31 +14,38 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future, wait
-from typing import Generic, TypeVar
+from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
 
 from .errors import ConfigError
+from .threads import Threads
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 
 CLOSE_SECONDS = 5.0
+END_SECONDS = 2.0  # for runs that are under way when the interpreter ends
+ENDED = "the program ended"
 
 
 class Job(Generic[T]):
     """A coroutine on the runtime's loop. ``future`` is done when the coroutine is, clean-up included."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, object, T]) -> None:
+    def __init__(self, runtime: Runtime, coroutine: Coroutine[object, object, T]) -> None:
         self.future: Future[T] = Future()
-        self._loop = loop
+        self._runtime = runtime
+        self._loop = runtime.loop
         self._task: asyncio.Task[T] | None = None
-        loop.call_soon_threadsafe(self._start, coroutine)
+        self._loop.call_soon_threadsafe(self._start, coroutine)
 
     def _start(self, coroutine: Coroutine[object, object, T]) -> None:
         self._task = self._loop.create_task(coroutine)
         self._task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[T]) -> None:
+        if self._runtime.over:
+            return  # only threads that end with the interpreter wait for it: they go no further
         if task.cancelled():
             self.future.set_exception(asyncio.CancelledError())
         elif (error := task.exception()) is not None:
@@ -67,13 +74,26 @@ class Job(Generic[T]):
             raise
 
 
+class Stoppable(Protocol):
+    """What is under way in a task, and comes to an end of its own when it is stopped."""
+
+    task: asyncio.Task[object]
+
+    def stop(self, reason: str) -> None: ...
+
+
 class Runtime:
-    """The loop's thread. ``closers`` are awaited on it before the interpreter ends."""
+    """The loop's thread. Before the interpreter ends, what is ``going`` is stopped, and ``closers`` are
+    awaited on it. From then on, ``over``, nothing begins, and who waits for a run is not woken: that can be
+    a daemon thread alone, and it would only fail at whatever it does next."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(Threads())
         self.closers: list[Callable[[], Awaitable[None]]] = []
+        self.going: set[Stoppable] = set()
+        self.over = False
         self._thread = threading.Thread(target=self._serve, name="unspool", daemon=True)
         self._thread.start()
 
@@ -89,7 +109,13 @@ class Runtime:
             return
 
     def submit(self, coroutine: Coroutine[object, object, T]) -> Job[T]:
-        return Job(self.loop, coroutine)
+        """Raises :class:`ConfigError` where the interpreter is about to end."""
+        if self.over:
+            coroutine.close()
+            if threading.current_thread().daemon:
+                threading.Event().wait()  # it ends with the interpreter
+            raise ConfigError("the program is ending: nothing can be begun any more")
+        return Job(self, coroutine)
 
     def wait(self, coroutine: Coroutine[object, object, T]) -> T:
         """Runs it to its end from a plain thread; Ctrl-C cancels it and waits until it is gone.
@@ -98,7 +124,7 @@ class Runtime:
         if threading.current_thread() is self._thread:
             coroutine.close()
             raise ConfigError(
-                "this would wait for ever: on_event is called on the thread of all runs; "
+                "this would wait for ever: on_event, models and stores are called on the thread of all runs; "
                 "hand what is to be done to a thread of your own"
             )
         job = self.submit(coroutine)
@@ -112,20 +138,29 @@ class Runtime:
     def shut_down(self) -> None:
         if self.pid != os.getpid():
             return
-
-        async def close_all() -> None:
-            for closer in reversed(self.closers):
-                await closer()
-            others = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-
-        wait([self.submit(asyncio.wait_for(close_all(), CLOSE_SECONDS)).future], CLOSE_SECONDS + 1)
+        self.over = True
+        wait(
+            [asyncio.run_coroutine_threadsafe(self._close_all(), self.loop)], END_SECONDS + CLOSE_SECONDS + 1
+        )
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(CLOSE_SECONDS)
         if not self._thread.is_alive():
             self.loop.close()
+
+    async def _close_all(self) -> None:
+        """Runs tell their end first, while there is still what they need; then all else goes."""
+        for going in tuple(self.going):
+            going.stop(ENDED)
+        if self.going:
+            await asyncio.wait([going.task for going in self.going], timeout=END_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                for closer in reversed(self.closers):
+                    await closer()
+                others = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
+                for task in others:
+                    task.cancel()
+                await asyncio.gather(*others, return_exceptions=True)
 
 
 _runtime: Runtime | None = None

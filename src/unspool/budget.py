@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields
 
 from .checks import fields_alone, number
 from .errors import WrongSetting
+from .money import money
 from .types import LedgerLine, Limit, Role, Usage, known_sum
 
 Reply = tuple[Role, str, Usage, float | None]
@@ -338,7 +339,7 @@ class Meter:
 def _words(name: str, rest: float, limit: float) -> str:
     match name:
         case "usd":
-            return f"${rest:.4f} of ${limit:g}"
+            return f"{money(rest)} of ${limit:g}"
         case "seconds":
             return f"{rest:.0f} of {limit:g} s"
         case "tokens":

@@ -30,6 +30,13 @@ class Driver:
         self.name = name
         self.node: asyncio.Future[Driven] = asyncio.get_running_loop().create_future()
 
+    def close(self, reason: str) -> bool:
+        """Ends the session from outside; false where it has not come so far."""
+        if not self.node.done():
+            return False
+        self.node.result().close(reason)
+        return True
+
     async def spawn(self, scope: Scope, task: Task) -> Outcome:
         """The nodes of the run: children are as in any other."""
         return await (run_node(scope, task) if task.parent is not None else run_node(scope, task, self._root))
@@ -49,10 +56,12 @@ class Driven(NodeLoop):
         self._one = asyncio.Lock()
         self._closed = asyncio.Event()
         self._over = False
+        self._why = CLOSED
         self._steps: set[asyncio.Task[object]] = set()
 
-    def close(self) -> None:
+    def close(self, reason: str = CLOSED) -> None:
         """Ends the run; a cell that runs is stopped."""
+        self._why = reason
         self._closed.set()
 
     async def step(self, code: str) -> int:
@@ -110,11 +119,11 @@ class Driven(NodeLoop):
     async def _to_the_end(self) -> Outcome:
         deadline = self.task.meter.deadline()
         status: Status = "cancelled"
-        reason = CLOSED
         limit: Limit | None = None
         try:
             async with asyncio.timeout(deadline[0] if deadline else None):
                 await self._closed.wait()
+            reason = self._why
         except TimeoutError:
             status, limit = "budget", "seconds"
             reason = f"{deadline[1] if deadline else 'a time limit'} is reached"

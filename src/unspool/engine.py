@@ -43,6 +43,7 @@ from .sandbox.shared import prepare, shared_sandbox
 from .scope import Limits, Scope, Task
 from .strategies import Choice, Given, StrategyName, strategy_of
 from .tools import Toolbox
+from .under_way import Going, UnderWay
 
 if TYPE_CHECKING:
     from .driven import Driver
@@ -115,13 +116,14 @@ class Engine:
     def __init__(self, settings: Settings, models: EngineModels) -> None:
         self._settings = settings
         self._models = models
-        self._going: dict[str, tuple[asyncio.Task[object], Scope]] = {}
+        self._under_way = UnderWay()
         self._retiring: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
 
     def within(self, budget: Budget, instructions: str) -> Engine:
         """The same models, and one account of what is going on, under other settings."""
         other = Engine(self._settings.within(budget, instructions), self._models)
-        other._going, other._retiring = self._going, self._retiring
+        other._under_way, other._retiring = self._under_way, self._retiring
         return other
 
     async def run(
@@ -135,10 +137,27 @@ class Engine:
         strategy: StrategyName | None = None,
         driver: Driver | None = None,
     ) -> None:
-        """``driver``: who sends the code, in the place of the root model."""
+        """``driver``: who sends the code, in the place of the root model. A run that is stopped by
+        :meth:`cancel` or :meth:`close` has told its end, and raises nothing."""
+        with self._under_way.run() as going:
+            await self._run(going, query, context, wanted, asker, sources, plan, strategy, driver)
+
+    async def _run(
+        self,
+        going: Going,
+        query: str,
+        context: object,
+        wanted: AnswerType,
+        asker: Asker,
+        sources: Sequence[str],
+        plan: Branches | None,
+        strategy: StrategyName | None,
+        driver: Driver | None,
+    ) -> None:
         settings = self._settings
         if isinstance(settings.sandbox, str):
             prepare(settings.sandbox)  # while the models are made ready
+        going.driver = driver
         strategy = "rlm" if driver else strategy or settings.strategy
         models = await self._models.ready(priced=settings.budget.usd is not None)
         log = EventLog(new_id())
@@ -173,7 +192,7 @@ class Engine:
             log.emit(started)
             if chosen is not None:
                 log.emit(StrategyChosen(**asdict(chosen)))
-            await self._go(scope, task, plan)
+            await self._go(going, scope, task, plan)
 
     def _told(
         self, scope: Scope, task: Task, plan: Branches | None
@@ -197,6 +216,19 @@ class Engine:
         diverged: Diverged,
         asker: Asker,
         agree: Agree | None = None,
+    ) -> None:
+        with self._under_way.run() as going:
+            await self._resume(going, run, context, wanted, diverged, asker, agree)
+
+    async def _resume(
+        self,
+        going: Going,
+        run: str,
+        context: object,
+        wanted: AnswerType,
+        diverged: Diverged,
+        asker: Asker,
+        agree: Agree | None,
     ) -> None:
         settings, listener = self._settings, asker.listener
         store = settings.store
@@ -233,7 +265,7 @@ class Engine:
                 if not isinstance(event, RunEnded):  # it goes on
                     listener(event)
             self._listen(scope, listener)
-            await self._go(scope, task, plan)
+            await self._go(going, scope, task, plan)
 
     async def check(self) -> None:
         """What is wrong with the models is raised."""
@@ -241,26 +273,30 @@ class Engine:
 
     def cancel(self, run: str, reason: str) -> None:
         """Stops a run, if it is going. Call it on the runtime's loop."""
-        if (going := self._going.get(run)) is not None:
-            task, scope = going
-            scope.stopped = reason
-            task.cancel()
+        self._under_way.stop(run, reason)
 
     async def close(self) -> None:
+        """Runs that are under way end first; the one that calls this, last. Begun, it is done, though who
+        calls it is a run that is stopped."""
+        closing = asyncio.create_task(self._close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        await asyncio.shield(closing)
+
+    async def _close(self) -> None:
+        await self._under_way.stop_others()
         try:
             await self._models.close()
         finally:  # REPLs end meanwhile
             if self._retiring:
                 await asyncio.wait(self._retiring)
+            self._under_way.stop_own()
 
-    async def _go(self, scope: Scope, task: Task, plan: Branches | None) -> None:
-        run, here = scope.log.run, asyncio.current_task()
-        assert here is not None
-        self._going[run] = here, scope
+    async def _go(self, going: Going, scope: Scope, task: Task, plan: Branches | None) -> None:
         try:
-            await to_the_end(scope, task, plan)
+            with going.to_its_end(scope):
+                await to_the_end(scope, task, plan)
         finally:
-            del self._going[run]
             if scope.cache is not None:
                 scope.cache.close()
 

@@ -169,7 +169,8 @@ class HostCallError(UnspoolError):
 
 
 def mishap(error: BaseException) -> str | None:
-    """Why a run ends where somebody's code raises what it should not; None for errors of this package.
+    """Why a run ends where somebody's code raises what it should not; None for errors of this package,
+    unless a model has raised one.
 
     >>> error = KeyError("choices")
     >>> error.add_note(f"{MISTAKE_OF}my:model")
@@ -178,10 +179,8 @@ def mishap(error: BaseException) -> str | None:
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, UnspoolError):
-        return None
     told = " ".join(f"{type(error).__name__}: {error}".split())[:MOST_TOLD].removesuffix(":")
     for note in getattr(error, "__notes__", ()):
         if note.startswith(MISTAKE_OF):
             return f"the model {note.removeprefix(MISTAKE_OF)} failed: {told}"
-    return told
+    return None if isinstance(error, UnspoolError) else told

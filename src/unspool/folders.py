@@ -11,6 +11,7 @@ True
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -37,12 +38,24 @@ def try_out(folder: Path) -> None:
         for each in reversed([at for at in (folder, *folder.parents) if not at.exists()]):
             each.mkdir(exist_ok=True)
             made.append(each)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        _try_a_file(folder)
     finally:
         for each in reversed(made):
             with contextlib.suppress(OSError):  # somebody has put something into it by now
                 each.rmdir()
+
+
+def _try_a_file(folder: Path) -> None:
+    """On Linux, one of no name: a folder that is there is not written to, and nobody sees it."""
+    if nameless := getattr(os, "O_TMPFILE", 0):
+        try:
+            os.close(os.open(folder, os.O_WRONLY | os.O_CLOEXEC | nameless, 0o600))
+            return
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):  # some disks know no such
+                raise
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def _named(path: str | os.PathLike[str]) -> Path | None:

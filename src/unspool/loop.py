@@ -278,7 +278,7 @@ class NodeLoop:
             self.scope.log.emit(
                 ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
             )
-            result = await self._execute(repl, cell.code, past)
+            result = await self._execute(repl, self.cells, cell.code, past)
             self.api.cell_ended(result.outcome)
             repairs = (f"about the code: {repair}" for repair in cell.repairs)
             notes = (*repairs, *self.scope.noted(result.notes), *self._take_notes())
@@ -310,13 +310,13 @@ class NodeLoop:
                 break
         return shown
 
-    async def _execute(self, repl: Repl, code: str, past: PastCell | None) -> CellResult:
+    async def _execute(self, repl: Repl, number: int, code: str, past: PastCell | None) -> CellResult:
         """Runs a cell; one that ran before has to do the same, and is passed over where it left nothing."""
         if past is not None and past.skipped:
             self.api.skip(past)
             return past.result
         try:
-            result = await repl.execute(code, seconds=self.scope.limits.cell_seconds)
+            result = await repl.execute(code, seconds=self.scope.limits.cell_seconds, number=number)
         except BaseExceptionGroup as errors:  # of a batch
             raise alone(errors) from None
         if past is not None and past.sealed:

@@ -328,12 +328,16 @@ class RLM:
 
     def cancel(self, run: str, reason: str = "cancelled") -> None:
         """Stops a run of this engine, from any thread. Its stream goes on to ``run.ended``, which has the
-        ``reason``."""
+        ``reason``; ``run``, ``arun`` and ``resume`` return it, ``cancelled``."""
         runtime().loop.call_soon_threadsafe(self._engine.cancel, run, reason)
 
     def close(self) -> None:
-        """Frees the models' connections and processes, and waits for the end of what its runs have
-        started. The shared sandbox stays warm."""
+        """Ends what its runs have started, frees the models' connections and processes, and waits for that.
+
+        Runs and sessions that are under way, in whichever thread, are stopped: they return as they would
+        from :meth:`cancel`, and runs can be resumed; one that has not begun yet raises :class:`ConfigError`.
+        From a tool or a model: its own run is stopped last, and not waited for. The shared sandbox stays
+        warm, and a later run opens all again."""
         runtime().wait(self._engine.close())
 
     async def aclose(self) -> None:

@@ -82,12 +82,27 @@ def _check_types(schema: object, depth: int = _DEPTH) -> None:
             _check_types(item, depth - 1)
 
 
+def _check_choices(part: Mapping[str, object]) -> None:
+    """Refuses a ``type`` or an ``enum`` that leaves no choice, or is none."""
+    kinds = part.get("type", "null")
+    if not isinstance(kinds, str) and not (
+        isinstance(kinds, list) and kinds and all(isinstance(each, str) for each in kinds)
+    ):
+        raise ValueError(f"this is no JSON schema: no type {_short(kinds)}; types: {', '.join(_TYPES)}")
+    options = part.get("enum", [None])
+    if not isinstance(options, list) or not options:
+        raise ValueError(f"this is no JSON schema: enum is {_short(options)}; it takes a list of values")
+
+
 class Schema:
-    """One JSON schema. Raises ``ValueError`` for a type or a reference to something that there is not."""
+    """One JSON schema. Raises ``ValueError`` for a type or a reference to something that there is not, and
+    where references alone let no value fit."""
 
     def __init__(self, schema: Mapping[str, object]) -> None:
         _check_types(schema)
-        references.check(schema)
+        for part in references.parts(schema):
+            _check_choices(part)
+        references.check_ends(schema)
         self.json = dict(schema)
         self._left = STEPS
 
@@ -230,7 +245,11 @@ class Schema:
             options = schema.get(name)
             if not isinstance(options, list) or not options:
                 continue
-            misfits = [next(self._misfits(option, value, where, depth), None) for option in options]
+            misfits: list[tuple[str, str] | None] = []
+            for option in options:
+                misfits.append(next(self._misfits(option, value, where, depth), None))
+                if misfits[-1] is None and name == "anyOf":  # the others need not be looked at
+                    break
             fits = misfits.count(None)
             wrong = {"allOf": fits < len(options), "anyOf": fits == 0, "oneOf": fits != 1}[name]
             if wrong:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 
 from ._runtime import CLOSE_SECONDS, runtime
 from .engine import Asker
-from .events import Event, RunEnded
+from .events import Event
 
 __all__ = ["events_of"]
 
@@ -26,10 +26,8 @@ async def events_of(start: Callable[[Asker], Coroutine[object, object, None]]) -
 
     job = runtime().submit(start(Asker(put, loop, live=True)))
     job.future.add_done_callback(lambda _: put(None))
-    last: Event | None = None
     try:
         while (event := await queue.get()) is not None:
-            last = event
             yield event
     except BaseException:  # the consumer left or was cancelled: so is the run
         job.cancel()
@@ -37,8 +35,4 @@ async def events_of(start: Callable[[Asker], Coroutine[object, object, None]]) -
         gone.add_done_callback(lambda f: f.cancelled() or f.exception())  # seen: it is not logged
         await asyncio.wait([gone], timeout=CLOSE_SECONDS)
         raise
-    try:
-        await job.wait()
-    except asyncio.CancelledError:
-        if not isinstance(last, RunEnded):  # else it was stopped by cancel(), and has told its end
-            raise
+    await job.wait()

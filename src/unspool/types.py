@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .money import money
 from .reading import Citation, Coverage
 
 ROOT = "0"  # the node that a run begins with
@@ -350,7 +351,7 @@ class Run:
         return f"<Run {self.id} {told} | {self._figures()}>"
 
     def _figures(self) -> str:
-        cost = "cost unknown" if self.cost is None else f"${self.cost:.4f}"
+        cost = money(self.cost)
         turns = "1 turn" if self.turns == 1 else f"{self.turns:,} turns"
         calls = "1 sub-call" if self.sub_calls == 1 else f"{self.sub_calls:,} sub-calls"
         return f"{turns}, {calls}, {cost}, {self.seconds:.1f} s"
@@ -392,8 +393,7 @@ def _html(text: str, size: int) -> str:
 
 def _row_html(node: Node) -> str:
     _, cost = node.spent()
-    price = "unknown" if cost is None else f"${cost:.4f}"
-    cells = (node.id, node.status or "going on", str(len(node.turns)), price, node.query)
+    cells = (node.id, node.status or "going on", str(len(node.turns)), money(cost), node.query)
     return f"<tr>{''.join(f'<td>{_html(cell, _SHORT)}</td>' for cell in cells)}</tr>"
 
 

@@ -40,6 +40,32 @@ def test_help_and_lists_fit_and_are_whole(make_cli: MakeCli, command: str, colum
 
 
 @pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize(
+    "command", ["--help", "runs --help", "ask --help", "eval list", "models list", "doctor", "runs show"]
+)
+def test_behind_a_pipe_text_is_as_wide_as_columns_says_and_the_same(
+    make_cli: MakeCli, tmp_path: Path, command: str, columns: int
+) -> None:
+    cli = make_cli(["unused"])
+    if command == "runs show":
+        run = stories.with_children(tmp_path / "kept")
+        command += f" {run.id} --runs {tmp_path / 'kept'}"
+    whole = cli.run(cli.command(*command.split())).stdout.decode()
+    sent = cli.run(cli.command(*command.split()), environment={"COLUMNS": str(columns)}).stdout.decode()
+    if command.startswith("runs show"):  # its tree has one line for a step, for whoever looks for one
+        (whole, rest), (sent, tree) = whole.split("\n\n", 1), sent.split("\n\n", 1)
+        assert tree == rest
+    assert [line for line in sent.split("\n") if cell_len(line) > columns and not one_word(line)] == []
+    if not command.endswith("help"):
+        assert "".join(sent.split()) == "".join(whole.split())
+
+
+def one_word(line: str) -> bool:
+    """A path, or the version of Python with one."""
+    return len(line.split()) == 1 or re.match(r"(python|platform|unspool): ", line) is not None
+
+
+@pytest.mark.parametrize("columns", [40, 80])
 def test_the_head_of_a_run_is_broken_between_words(make_cli: MakeCli, tmp_path: Path, columns: int) -> None:
     run = stories.with_children(tmp_path / "kept")
     cli = make_cli(["unused"])

@@ -60,7 +60,7 @@ def test_nothing_was_sent(why: str, strategy: str) -> None:
     assert run.status in ("budget", "failed"), run
     assert not model.requests
     assert (run.turns, run.usage, run.cost, run.ledger) == (0, NOTHING, 0.0, ())
-    assert "0 turns, 0 sub-calls, $0.0000" in repr(run)
+    assert "0 turns, 0 sub-calls, $0, " in repr(run)
 
 
 async def test_a_run_that_is_cancelled_before_its_first_request_has_sent_nothing() -> None:
@@ -94,6 +94,16 @@ def test_a_turn_that_is_refused_is_none_of_those_before() -> None:
     assert run.status == "budget"
     assert len(model.requests) == run.turns == 1
     assert run.usage.input_tokens
+
+
+@pytest.mark.parametrize(
+    ("cost", "told"),
+    [(0.0, "$0"), (None, "cost unknown"), (2e-6, "under $0.0001"), (0.00123, "$0.0025"), (3.0, "$6.00")],
+)
+def test_what_a_run_says_of_its_cost_is_true(cost: float | None, told: str) -> None:
+    run = RLM(ScriptedModel([py("print(1)"), py("submit(1)")], cost=cost), runs=False).run("q", "c")
+    assert f"2 turns, 0 sub-calls, {told}, " in repr(run)
+    assert f"<td>{told}</td>" in run._repr_html_()
 
 
 SENT: Mapping[str, tuple[ScriptedModel, tuple[int, int | None]]] = {

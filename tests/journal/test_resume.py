@@ -263,6 +263,38 @@ def test_what_came_before_a_fresh_repl_is_not_run_again() -> None:
     same(script.engine(stored(events[: cut + 1], expected.id)).resume(expected.id, CONTEXT), expected)
 
 
+@pytest.mark.parametrize("passed_over", ["crash", "anew", "look"])
+def test_tracebacks_number_cells_as_they_did(passed_over: str, tmp_path: Path) -> None:
+    """What a cell prints of a traceback is what it printed, and a new cell is called what the run calls it."""
+    first = {
+        "crash": [py("x = 1\nprint(x)", "import os\nos._exit(3)")],
+        "anew": [
+            py("import threading, time, os\nprint(1)"),
+            py("threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"),
+            py("os._exit(1)"),
+        ],
+        "look": [],
+    }[passed_over]
+    tells = py("import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()")
+    turns = [*first, tells, py("1 / 0"), py("submit(1)")]
+    script = Script(turns, strategy="codeact" if passed_over == "look" else "rlm")
+    expected, events = script.whole()
+    cells = [cell for turn in expected.trace.turns for cell in turn.cells]
+    raised = [cell for cell in cells if cell.error and cell.error.type == "ZeroDivisionError"]
+    printed = [cell for cell in cells if "Traceback" in cell.output]
+    assert [f"<cell {cell.number}>" in cell.output for cell in printed] == [True]
+    assert [f"cell {cell.number}, line 1" in str(cell.error.traceback) for cell in raised if cell.error] == [
+        True
+    ]
+
+    ends = [n + 1 for n, e in enumerate(events) if isinstance(e, CellEnded)]
+    for end in ends:
+        run = script.engine(stored(events[:end], expected.id)).resume(expected.id, CONTEXT)
+        same(run, expected)
+        again = [cell.error for turn in run.trace.turns for cell in turn.cells]
+        assert again == [cell.error for cell in cells]
+
+
 def test_a_cell_that_differs_stops_with_what_differs_and_nothing_sent() -> None:
     script = Script([py("import time\nprint('clock', time.time_ns())"), py("submit(llm_query('a'))")])
     expected, events = script.whole()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from unspool import RLM
 from unspool.errors import ConfigError, NoModelFound, NoServer, UnknownModel
 from unspool.models import catalog
 from unspool.models.discover import Found, discover, resolve, resolve_pair
@@ -51,6 +52,13 @@ def test_every_provider_with_a_key_can_be_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["gpt-5", "nobody:model", "", ":", "http://x"])
 def test_an_unknown_name_lists_the_known_ones(name: str) -> None:
+    for other, words in (
+        ("oracle", "unspool eval alone"),
+        ("oracle:0.9", "eval"),
+        ("scripted:x", "made in Python"),
+    ):
+        with pytest.raises(UnknownModel, match=f"no model '{other}' here: .*{words}.*command:cat FILE"):
+            RLM(other)
     with pytest.raises(UnknownModel, match=r"openai, anthropic.*local:qwen2\.5-coder-1\.5b"):
         resolve(name, environ=KEYS)
 

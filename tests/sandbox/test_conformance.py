@@ -74,10 +74,11 @@ class WrongRepl:
     def __init__(self, home: Wrong, inner: Repl, spec: ReplSpec, host: OnCall) -> None:
         self.home, self.inner, self.spec, self.host = home, inner, spec, host
 
-    async def execute(self, code: str, *, seconds: float) -> CellResult:
+    async def execute(self, code: str, *, seconds: float, number: int = 0) -> CellResult:
         if self.home.mistake == "forgets":
             self.inner = await self.home.inner.open(self.spec, self.host)
-        result = await self.inner.execute(code, seconds=seconds)
+        number = 0 if self.home.mistake == "counts by itself" else number
+        result = await self.inner.execute(code, seconds=seconds, number=number)
         match self.home.mistake:
             case "says it kept all":
                 return replace(
@@ -103,6 +104,7 @@ class WrongRepl:
         ("truncates", "10 MB arrives"),
         ("says it kept all", "a crash is undone"),
         ("tells nothing", "a cell that hangs"),
+        ("counts by itself", "tracebacks say the number"),
         ("shows all", "long output"),
         ("lives on", "closing twice"),
     ],

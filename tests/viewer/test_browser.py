@@ -70,7 +70,7 @@ def test_the_map_shows_text_and_who_read_it(window: Window, kept: Kept) -> None:
     page.locator(".range button", has_text="never read").first.click()
     page.get_by_text("No model was shown any of it").wait_for()
     page.get_by_label("only what was never read").uncheck()
-    page.locator(".range button", has_text="by children").first.click()
+    page.locator(".range button", has_text="read by").first.click()
     page.locator(".map-detail mark").wait_for()
     reader = page.locator(".brief-list a").first
     page.locator(".brief-list", has_text="0.1").wait_for()
@@ -83,6 +83,50 @@ def test_the_map_shows_text_and_who_read_it(window: Window, kept: Kept) -> None:
     assert page.locator(".map-detail mark").inner_text() == "0007 the mail number 7 says spam"
     page.locator(".strip canvas").first.click()
     page.get_by_text("from line 1").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("0/999999/1", "There is no range from 999,999 to 1: the input goes from 0 to"),
+        ("0/999999/9999999", "There is no range from 999,999 to 9,999,999: the input goes from 0 to"),
+        ("0/5/5", "There is no range from 5 to 5: the input goes from 0 to"),
+        ("7/1/20", "The input has no part 7."),
+    ],
+)
+def test_a_range_that_is_not_there_is_told(window: Window, kept: Kept, place: str, told: str) -> None:
+    page = window.open(f"/run/{kept['map']}/map/{place}")
+    page.locator(".map-detail .trouble").wait_for()
+    assert told in page.locator(".map-detail").inner_text()
+    assert page.locator(".map-detail h3, .map-detail mark").count() == 0
+    page.locator(".range button", has_text="read by").first.click()
+    page.locator(".map-detail mark").wait_for()
+    assert page.locator(".map-detail .trouble").count() == 0
+
+
+def test_a_run_that_is_not_there_is_told_and_nothing_else_is_shown(window: Window, kept: Kept) -> None:
+    page = window.open("/run/nosuch/timeline")
+    page.get_by_text("there is no run 'nosuch'").wait_for()
+    assert page.locator(".tabs, .side, .timeline").count() == 0
+    page.get_by_role("link", name="All runs").click()
+    page.locator(".run").nth(len(kept.ids) - 1).wait_for()
+    assert {problem.partition(" (")[0] for problem in window.problems} == {
+        "Failed to load resource: the server responded with a status of 404"
+    }
+    window.problems.clear()
+
+
+def test_on_a_narrow_page_the_map_is_whole_and_its_ranges_are_in_sight(window: Window, kept: Kept) -> None:
+    window.page.set_viewport_size({"width": 400, "height": 800})
+    page = window.open(f"/run/{kept['map']}/map")
+    page.locator(".range button").first.wait_for()
+    page.locator(".strip canvas").first.wait_for()
+    shown = "each => [each.clientHeight, each.scrollHeight]"
+    height, whole = page.locator(".strips").evaluate(shown)
+    assert height >= whole
+    assert height < 300
+    height, whole = page.locator(".map-ranges .rows").evaluate(shown)
+    assert height >= whole or height % 28 == 0  # rows are whole
 
 
 def test_a_quote_from_a_file_leads_to_the_map(

@@ -42,7 +42,9 @@ function InputMap({ run, map, place }: { run: Run; map: MapTold; place: Place })
   }
   const unit = map.coverage.unit ?? "characters";
   const { part = 0, start } = place;
-  const range: Range | null = start === undefined ? null : { part, start, end: place.end ?? start, unit };
+  const size = known.find((each) => each.number === part)?.size ?? 0;
+  const end = Math.min(place.end ?? 0, size);
+  const range: Range | null = start !== undefined && start < end ? { part, start, end, unit } : null;
   const go: Go = (part, start, end) => swap(toRange(run.id, part, start, end));
   const named = known.find((each) => each.number === part)?.name ?? (map.parts.length > 1 ? `part ${part}` : "");
   return (
@@ -63,13 +65,23 @@ function InputMap({ run, map, place }: { run: Run; map: MapTold; place: Place })
               readers={readersIn(readers, part, range.start, range.end)}
             />
           ) : (
-            <p class="dim">Choose a range: it shows the text, and who was shown it.</p>
+            <>
+              {start !== undefined && <p class="trouble" role="alert">{noSuchRange(place, named, size, unit)}</p>}
+              <p class="dim">Choose a range: it shows the text, and who was shown it.</p>
+            </>
           )}
         </div>
       </div>
       <Quotes run={run} citations={map.citations} />
     </>
   );
+}
+
+/** Of an address that was made up, or is of another input. */
+function noSuchRange({ part = 0, start = 0, end = 0 }: Place, name: string, size: number, unit: string): string {
+  if (!size) return `The input has no part ${grouped(part)}.`;
+  const whole = name ? `${name} goes` : "the input goes";
+  return `There is no range from ${grouped(start)} to ${grouped(end)}: ${whole} from 0 to ${grouped(size)} ${unit}.`;
 }
 
 function Summary({ map, unit }: { map: MapTold; unit: string }) {
@@ -107,7 +119,7 @@ function readTold(stretch: Stretch): string {
   const told = [
     stretch.prints && `printed ${stretch.prints === 1 ? "once" : `${stretch.prints} times`}`,
     stretch.calls && count(stretch.calls, "sub-call"),
-    stretch.children && `${count(stretch.children, "time", "times")} by children`,
+    stretch.children && `read by ${count(stretch.children, "child", "children")}`,
   ].filter(Boolean);
   return told.length ? told.join(", ") : "never read";
 }

@@ -8,9 +8,9 @@ import { MapPage } from "./map";
 import { Facts, Mark, Trouble } from "./marks";
 import { NodePage } from "./node";
 import { Overview } from "./overview";
-import { swap, toNode, toRun, toTurn, type Place } from "./route";
+import { swap, toList, toNode, toRun, toTurn, type Place } from "./route";
 import { openRun, type Run } from "./run";
-import { isRedacted } from "./source";
+import { isExport, isRedacted } from "./source";
 import { TimelinePage } from "./timeline";
 import { Tree } from "./tree";
 import { TurnPage } from "./turn";
@@ -53,6 +53,7 @@ export function RunPage({ id, place }: { id: string; place: Place }) {
     swap(whereItIs(run));
   }, [told, follows]);
 
+  if (!told && run.error !== null) return <NoRun run={run} />;
   const inTree = place.page === "node" || place.page === "turn";
   return (
     <div class="run-page">
@@ -75,6 +76,21 @@ export function RunPage({ id, place }: { id: string; place: Place }) {
         {told && `the run: ${told.status}, ${count(told.turns, "turn")}`}
       </p>
     </div>
+  );
+}
+
+/** There is no such run, or its journal cannot be read: what its parts would show is not there. */
+function NoRun({ run }: { run: Run }) {
+  return (
+    <main id="detail" class="page" tabIndex={-1}>
+      <h1>{run.id}</h1>
+      <Trouble error={run.error} />
+      {!isExport && (
+        <p>
+          <a href={toList()}>All runs</a>
+        </p>
+      )}
+    </main>
   );
 }
 

@@ -10,8 +10,8 @@ import { isUnread, type Stretch } from "./stretches";
 import type { Part } from "./told";
 
 const HEIGHT = 17;
-const ROWS = 24; // of a single text
 const narrow = matchMedia("(max-width: 899px)");
+const most = () => (narrow.matches ? 12 : 24); // rows: of a single text, and in sight of several
 
 interface Line {
   part: Part;
@@ -42,7 +42,7 @@ export function Strips({ parts, stretches, marked, go }: Look) {
       height={HEIGHT + 5}
       label="The input, from its beginning to its end"
       class={several ? "strips named" : "strips"}
-      style={{ height: `${Math.min(lines.length, ROWS) * (HEIGHT + 5) + 4}px` }}
+      style={{ height: `${Math.min(lines.length, most()) * (HEIGHT + 5) + 4}px` }}
       keyOf={(line) => line.key}
       own={() => ({ class: "strip" })}
       row={(line) => (
@@ -57,7 +57,7 @@ export function Strips({ parts, stretches, marked, go }: Look) {
 }
 
 function linesOf(parts: Part[]): Line[] {
-  const lines = parts.length > 1 ? 1 : Math.max(1, Math.min(ROWS, Math.ceil(parts[0].size / 400)));
+  const lines = parts.length > 1 ? 1 : Math.max(1, Math.min(most(), Math.ceil(parts[0].size / 400)));
   return parts.flatMap((part) =>
     Array.from({ length: lines }, (_, at) => ({
       part,

@@ -13,7 +13,7 @@ from typer import BadParameter
 from typer.core import TyperGroup
 
 from .exits import usage
-from .terminal import columns, complain
+from .terminal import complain, page_width
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -29,7 +29,7 @@ class Commands(TyperGroup):
     """See the module docstring."""
 
     def make_context(self, *given: Any, **settings: Any) -> Context:
-        width = columns(sys.stdout)
+        width = page_width(sys.stdout)
         if width is not None and width < _NARROW:
             settings.setdefault("terminal_width", max(20, width - 1))
         return super().make_context(*given, **settings)

@@ -15,7 +15,7 @@ from ..errors import ConfigError
 from ..safe_text import one_line
 from .exits import CODES, FAILED, TERMINATED
 from .reading import coverage_object, reading_lines
-from .terminal import Output, columns, complain, is_terminal, safe, unwritten
+from .terminal import Output, complain, is_terminal, page_width, safe, unwritten
 
 if TYPE_CHECKING:
     from ..events import RunEnded
@@ -82,7 +82,7 @@ def _checked(story: Story, ended: RunEnded) -> tuple[object, str]:
 def tell_reading(story: Story) -> None:
     """On stderr, below the answer: how much of the input models read, and the quotes from it."""
     out = Output(sys.stderr)
-    width = columns(sys.stderr) or 100
+    width = page_width(sys.stderr) or 100
     for line in reading_lines(story.reading.coverage(), story.reading.citations(), width):
         out.line(safe(line))
 

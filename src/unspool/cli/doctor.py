@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import FAILED, errors_as_exits
-from .terminal import Output, is_terminal, safe
+from .terminal import Output, is_terminal, page_width, safe
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -115,7 +115,7 @@ def _page(sandbox: SandboxReport, models: Found, attacks: AttackReport | None) -
     """The whole report as a person reads it: plain text, coloured on a terminal."""
     from rich.console import Console
 
-    width = None if is_terminal(sys.stdout) else _PIPED_WIDTH
+    width = page_width(sys.stdout) or _PIPED_WIDTH
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
     with console.capture() as got:
         for name, value in _machine().items():

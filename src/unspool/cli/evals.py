@@ -131,14 +131,14 @@ def run(
         ),
     ],
     out: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where all of it is kept; the same again goes on where it was stopped.",
+            help="Where all of it is kept; the same again goes on where it was stopped. It has to be named.",
             show_default=False,
         ),
-    ],
+    ] = None,
     model: Models = None,
     sub_model: SubModels = None,
     strategies: Annotated[
@@ -193,6 +193,7 @@ def run(
     """
     with errors_as_exits():
         from ..budget import Budget
+        from ..errors import ConfigError
         from ..evals.data import Data
         from ..evals.kept import Kept
         from ..evals.runner import Means, Plan
@@ -209,6 +210,8 @@ def run(
             tuple(name.strip() for name in tasks.split(",") if name.strip()),
             Data(data),
         )
+        if out is None:
+            raise ConfigError("--out DIR is missing: name the folder that all of it is kept in")
         means = Means(out, Budget(usd=usd, seconds=seconds), parsed(settings or ()))
         asked = _settings(usd, seconds, settings)
         Kept.check(out, asked)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .terminal import Output, columns, is_terminal, safe
+from .terminal import Output, columns, is_terminal, page_width, safe
 
 PLAIN, BOLD, DIM, RED, GREEN, CYAN = "", "1", "2", "31", "32", "36"  # as a terminal is told them
 _CODE: Mapping[str, str] = {
@@ -156,12 +156,14 @@ def wrapped(row: Row, width: int, hang: int) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A stream to paint on. ``width`` is None where nothing is cut: a pipe, a file."""
+    """A stream to paint on. ``width`` is None where nothing is cut: a pipe, a file. ``page``: where text is
+    broken between words, there too, see :func:`unspool.cli.terminal.page_width`."""
 
     out: Output
     colour: bool
     width: int | None
     unicode: bool = True
+    page: int | None = None
 
     @staticmethod
     def stdout() -> Paper:
@@ -169,12 +171,12 @@ class Paper:
         terminal = is_terminal(stream)
         colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
         unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
-        return Paper(Output(stream), colour, columns(stream), unicode)
+        return Paper(Output(stream), colour, columns(stream), unicode, page_width(stream))
 
     def write(self, rows: Iterable[Row], *, whole: bool = False, hang: int | None = None) -> None:
         """The rows as lines; cut at the width unless all of them is wanted: as they are (``whole``), or
         broken between words, and then so many columns in (``hang``)."""
-        fit = self._whole if whole or self.width is None else self._cut if hang is None else self._wrap
+        fit = self._wrap if hang is not None else self._whole if whole else self._cut
         lines = (painted(line, colour=self.colour) for row in rows for line in fit(row, hang or 0))
         text = "".join(line + "\n" for line in lines)
         self.out.write(text if self.unicode else text.translate(_ASCII))
@@ -183,7 +185,7 @@ class Paper:
         return (row,)
 
     def _cut(self, row: Row, hang: int) -> Iterable[Row]:
-        return (fitted(row, self.width or 0),)
+        return (row,) if self.width is None else (fitted(row, self.width),)
 
     def _wrap(self, row: Row, hang: int) -> Iterable[Row]:
-        return wrapped(row, self.width or 0, hang)
+        return (row,) if self.page is None else wrapped(row, self.page, hang)

@@ -131,6 +131,13 @@ def columns(stream: TextIO | None) -> int | None:
     return shutil.get_terminal_size().columns if is_terminal(stream) else None
 
 
+def page_width(stream: TextIO | None) -> int | None:
+    """Where text that is read is broken between words: at the width of a terminal; behind a pipe at what
+    COLUMNS says, else nowhere (``None``)."""
+    said = os.environ.get("COLUMNS", "")
+    return columns(stream) or (int(said) if said.isascii() and said.isdecimal() and int(said) else None)
+
+
 def cut(line: str, width: int | None) -> str:
     """One row of a terminal: what does not fit is left out, and marked.
 

@@ -56,11 +56,23 @@ def check_spec(setting: str, spec: object) -> None:
             )
 
 
+_ELSEWHERE = {
+    "oracle": "the oracle is a script that unspool eval alone has, for its own questions",
+    "scripted": "a scripted model is made in Python, unspool.testing.ScriptedModel",
+}
+
+
 def check_name(name: str) -> None:
     """Raises :class:`UnknownModel` for a name of one model that nobody can have."""
     first, _, rest = name.strip().partition(":")
     if first == "local" and not rest.endswith(".gguf"):
         known(rest)
+    elif first in _ELSEWHERE:
+        raise UnknownModel(
+            f"there is no model {name!r} here: {_ELSEWHERE[first]}. Name none, and the small model of this "
+            "machine answers where no other is found; or let a program reply: command:PROGRAM, such as "
+            '"command:cat FILE"'
+        )
     elif first not in BEGINNINGS or (first in FILES and rest):
         guess = nearest(name.strip())
         raise UnknownModel(

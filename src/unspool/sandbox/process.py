@@ -198,7 +198,7 @@ class ProcessRepl:
         self._memory = spec.memory or 0
         self._handed: Handed | None = None
         self._node: NodeProcesses | None = None
-        self._cells = 0  # that have begun
+        self._cells = 0  # the number of the last that has begun
         self._made: list[str] = []
         self._fresh = True  # no cell has run in it
         self._stay: Stay | None = None  # in a node of the early zygote
@@ -290,7 +290,7 @@ class ProcessRepl:
         """Whether its processes are about to end."""
         return self._closed
 
-    async def execute(self, code: str, *, seconds: float) -> CellResult:
+    async def execute(self, code: str, *, seconds: float, number: int = 0) -> CellResult:
         async with self._turn:
             if self._closed:
                 raise SandboxLost("the REPL is closed")
@@ -300,7 +300,7 @@ class ProcessRepl:
             if self._node is None or self._node.lost is not None:
                 notes.append(await self._restart("its process ended between two cells"))
             assert self._node is not None
-            self._cells += 1
+            self._cells = max(self._cells + 1, number)
             end = await CellRun(self._node, self._cells, self._on_call).run(code, seconds)
             if self._closed:
                 raise SandboxLost("the REPL was closed while a cell ran")

@@ -8,6 +8,8 @@ Contract of :class:`Sandbox` and :class:`Repl`:
   or a memory kill in the cell is data. ``seconds`` limits the cell's own time; the clock stands
   still while at least one host call is open. It raises :class:`unspool.errors.SandboxLost` only
   when the REPL is gone for good. Cancelling it stops the cell (interrupt, then kill and roll back).
+  ``number`` is what the run calls the cell, and what its tracebacks say (``cell 3, line 1``): a run that is
+  resumed passes over cells that left nothing. 0, or one that was used, is the next.
 - ``on_call`` is awaited on the host's loop for every host call, several at a time. It may raise
   :class:`unspool.errors.HostCallError`, which becomes an exception in the cell.
 - What comes out of a REPL is hostile: it is checked for size, depth and ids, and never unpickled.
@@ -127,7 +129,7 @@ class CellResult:
 class Repl(Protocol):
     """One node's REPL. See the module docstring for the contract."""
 
-    async def execute(self, code: str, *, seconds: float) -> CellResult: ...
+    async def execute(self, code: str, *, seconds: float, number: int = 0) -> CellResult: ...
 
     async def close(self) -> None: ...
 

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 from ..answers import AnswerType
 from ..budget import Budget
 from ..contexts.several import Contexts
-from ..references import check_ends
 from ..strategies import StrategyName
 from .bodies import Options, Progress
 from .messages import Turn
@@ -156,7 +155,6 @@ def checked(schema: Mapping[str, object], field: str) -> Mapping[str, object]:
     """A JSON schema that answers can be checked with, or a :class:`Problem` that names the field."""
     try:
         AnswerType(schema)
-        check_ends(schema)
     except ValueError as error:  # ConfigError is one
         said = str(error).partition(". For named fields")[0]  # is for who writes Python
         why = said.removeprefix("answer= ").removeprefix("this ")

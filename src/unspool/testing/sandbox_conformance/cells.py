@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bench import Bench, check, holds, same
+from .bench import SECONDS, Bench, check, holds, same
 
 
 @check("values survive from cell to cell")
@@ -12,6 +12,15 @@ async def values_survive(bench: Bench) -> None:
     await repl.shows("seen = 40.5", "")
     await repl.shows("print(f(1))", "42")
     await repl.shows("[i for i in range(3) if seen], (lambda: seen)()", "([0, 1, 2], 40.5)")
+
+
+@check("tracebacks say the number that the run gives a cell, or the next")
+async def numbered(bench: Bench) -> None:
+    repl = await bench.open()
+    for number, said in ((3, 3), (0, 4), (7, 7)):
+        result = await repl.repl.execute("1 / 0", seconds=SECONDS, number=number)
+        told = result.error.traceback if result.error else result.outcome
+        holds(f"cell {said}, line 1" in told, f"cell {said} is told as {told[:1_000]!r}")
 
 
 @check("the last expression is shown, None is not")
