@@ -1,4 +1,4 @@
-"""Helpers for the numbers in the fields of records: sums by another field, the row with the highest.
+"""Numbers in the fields of records and in lines: those of a range, sums by another field, the highest.
 
 ``numbers``, ``within``, ``above``, ``sums``, ``highest`` and others are for a weak model's code. The source runs
 in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
