@@ -80,6 +80,9 @@ def encode(event: Event, keep: Keep) -> bytes:
             parts.append(f"{prefix}{'true' if value else 'false'}")
         elif kind is Usage:
             parts.append(prefix + _usage(value))
+        elif value == ():
+            if maybe:
+                parts.append(f"{prefix}[]")
         elif maybe or not _is_left_out(value):
             parts.append(prefix + _to_json(_plain(value, keep)))
     parts.append("}")
