@@ -52,41 +52,38 @@ Fetch = Callable[[str], bytes]
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _KINDS: Mapping[str, type[Event]] = {kind.kind: kind for kind in EVENTS}
-_START: Mapping[str, str] = {kind: f'{{"kind":"{kind}"' for kind in _KINDS}
 _CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in (*EVENTS, *_RECORDS)}
 
 
 def encode(event: Event, keep: Keep) -> bytes:
     """The line of an event."""
-    parts = [_START[event.kind]]
-    name = type(event).__name__
-    for (_, prefix, is_value, maybe), value in zip(_fields(name), _values(name)(event), strict=True):
+    start, told, values = _told(type(event))
+    line = start  # one text that grows: a list of its parts takes longer to make
+    for (prefix, is_value, maybe), value in zip(told, values(event), strict=True):
         if value is None:
             continue
         kind = type(value)
         if is_value:
-            parts.append(prefix + _to_json(_encode_value(value, keep)))
+            line += prefix + _to_json(_encode_value(value, keep))
         elif kind is str:
             if len(value) >= LARGE:
-                parts.append(prefix + _to_json({_REFERENCE: keep(value)}))
+                line += prefix + _to_json({_REFERENCE: keep(value)})
             elif value or maybe:
-                parts.append(prefix + _quoted(value))
+                line += prefix + _quoted(value)
         elif kind is int:
             if value or maybe:
-                parts.append(prefix + int.__repr__(value))
+                line += f"{prefix}{value}"
         elif kind is float and math.isfinite(value):
-            parts.append(prefix + float.__repr__(value))
+            line += prefix + repr(value)
         elif kind is bool:
-            parts.append(f"{prefix}{'true' if value else 'false'}")
+            line += f"{prefix}{'true' if value else 'false'}"
         elif kind is Usage:
-            parts.append(prefix + _usage(value))
+            line += prefix + _usage(value)
         elif value == ():
-            if maybe:
-                parts.append(f"{prefix}[]")
+            line += f"{prefix}[]" if maybe else ""
         elif maybe or not _is_left_out(value):
-            parts.append(prefix + _to_json(_plain(value, keep)))
-    parts.append("}")
-    return "".join(parts).encode("utf-8", "surrogatepass")
+            line += prefix + _to_json(_plain(value, keep))
+    return (line + "}").encode("utf-8", "surrogatepass")
 
 
 def decode(line: bytes, fetch: Fetch) -> Event | None:
@@ -131,9 +128,17 @@ def _fields(name: str) -> tuple[tuple[str, str, bool, bool], ...]:
 
 
 @cache
-def _values(name: str) -> attrgetter[tuple[Any, ...]]:  # as in typeshed: of each type that a field has
-    """All fields of an event at once."""
-    return attrgetter(*(field for field, _, _, _ in _fields(name)))
+def _told(kind: type[Event]) -> tuple[str, Sequence[tuple[str, bool, bool]], attrgetter[tuple[Any, ...]]]:
+    """How the line of such an event begins, what is told of each field, and what takes all of them at once.
+
+    The values are ``Any``, as typeshed has it: of each type that a field has.
+    """
+    told = _fields(kind.__name__)
+    return (
+        f'{{"kind":"{kind.kind}"',
+        [(prefix, is_value, maybe) for _, prefix, is_value, maybe in told],
+        attrgetter(*(field for field, _, _, _ in told)),
+    )
 
 
 def _is_left_out(value: object) -> bool:
