@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from .events import EVENTS, Event
 from .images import Image
@@ -54,7 +54,7 @@ _CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in (*EVENTS, *_RECO
 
 def encode(event: Event, keep: Keep) -> bytes:
     """The line of an event."""
-    return (_writer(type(event))(event, keep) + "}").encode("utf-8", "surrogatepass")
+    return (_writer(event.kind)(event, keep) + "}").encode("utf-8", "surrogatepass")
 
 
 def decode(line: bytes, fetch: Fetch) -> Event | None:
@@ -104,9 +104,9 @@ def _kind(hint: object) -> tuple[object, bool]:
 
 
 @cache
-def _writer(kind: type[Event]) -> Callable[[Event, Keep], str]:
+def _writer(kind: str) -> Callable[[Event, Keep], str]:
     """Of the lines of such events, without their ends."""
-    return written_out(f'{{"kind":"{kind.kind}"', _fields(kind.__name__), _field)
+    return written_out(f'{{"kind":"{kind}"', _fields(_KINDS[kind].__name__), _field)
 
 
 def _field(prefix: str, value: object, field: Field, keep: Keep) -> str:

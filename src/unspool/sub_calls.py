@@ -8,7 +8,7 @@ provider promises. After a failure that no retry can mend (``Scope.fatal``) noth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -102,20 +102,20 @@ class SubCalls:
         schema = Schema.of(call.kwargs.get("schema"))
         texts = [as_text(prompt) for prompt in as_items(call.args[0])]
         given = call.kwargs.get("images")
-        images = [None] * len(texts) if given is None else as_items(given)
-        if len(images) != len(texts):
+        lists = [None] * len(texts) if given is None else as_items(given)
+        if len(lists) != len(texts):
             raise HostCallError("ValueError", f"images=: {len(texts)} lists are needed, one for each prompt")
+        images = list(map(as_images, lists))
         shown = self._shown(call, len(texts))
-        prompts = [
-            Prompt((Message("user", text, as_images(some)),), schema, shown=read)
+        prompts = (  # made when the turn of each comes: there may be many thousands
+            Prompt((Message("user", text, some),), schema, shown=read)
             for text, some, read in zip(texts, images, shown, strict=True)
-        ]
+        )
         on_error = call.kwargs.get("on_error", "item")
         if on_error not in ("item", "raise"):
             raise HostCallError("ValueError", f'on_error={on_error!r}: use "item" or "raise"')
-        results = [
-            result.value for result in await self._batch(prompts, self._caller(call.kwargs.get("model")))
-        ]
+        caller = self._caller(call.kwargs.get("model"))
+        results = [result.value for result in await self._batch(prompts, caller, len(texts))]
         failed = next((r for r in results if isinstance(r, FailedCall)), None)
         if failed is not None and on_error == "raise":
             raise HostCallError("LLMError", failed.message, failure=failed.kind)
@@ -128,7 +128,9 @@ class SubCalls:
         size = size_of(kwargs.get("pack"), self._comfortable(caller))
         work = Work.of(instruction, Schema.of(kwargs.get("schema")))
         shown = self._shown(call, len(items))
-        return await settle(work, items, size, lambda prompts: self._batch(prompts, caller), shown)
+        return await settle(
+            work, items, size, lambda prompts: self._batch(prompts, caller, len(prompts)), shown
+        )
 
     def _comfortable(self, caller: Caller) -> Size:
         profile = self._scope.sub_profile
@@ -178,7 +180,9 @@ class SubCalls:
         if profile.packs_labels and len(items) >= FEWEST_PACKED:
             work = Work.labelling(labels.meanings, examples)
             size = self._comfortable(caller)
-            return await settle(work, items, size, lambda prompts: self._batch(prompts, caller), shown)
+            return await settle(
+                work, items, size, lambda prompts: self._batch(prompts, caller, len(prompts)), shown
+            )
 
         async def judged(examples: Sequence[tuple[str, str]]) -> list[Result]:
             before = profile.label(labels.meanings, examples)
@@ -186,7 +190,7 @@ class SubCalls:
                 Prompt((*before, Message("user", item)), choices=labels.names, stable=len(before), shown=read)
                 for item, read in zip(items, shown, strict=True)
             ]
-            return await self._batch(asked, caller)
+            return await self._batch(asked, caller, len(asked))
 
         results = await judged(examples)
         scored = [result.scores for result in results if result.scores is not None]
@@ -198,8 +202,8 @@ class SubCalls:
             return [best(scores) for scores in fair]
         return [result.value for result in await judged(own)]
 
-    async def _batch(self, prompts: Sequence[Prompt], caller: Caller) -> list[Result]:
-        place, node, size = self._place, self._task.node, len(prompts)
+    async def _batch(self, prompts: Iterable[Prompt], caller: Caller, size: int) -> list[Result]:
+        place, node = self._place, self._task.node
         batch = self._scope.replay.batch(node, place.cell, size)
         if batch is None:
             batch = next(self._scope.batches)

@@ -2,8 +2,8 @@
 
 Contract: :func:`written_out` does what a loop over the fields does, in half of its time: a batch of thousands
 has two events an item. What is not known (None) is left out, and so is what is empty (0, "", ()), but where
-``maybe`` says that a field may be unknown. What is not of its field's kind, and a kind without a :class:`Form`,
-is told by ``other``.
+``maybe`` says that a field may be unknown. What is not of its field's kind, and a kind that has no form
+of its own here, is told by ``other``.
 
 >>> fields = (Field("real", '"re":', int), Field("imag", '"im":', float))
 >>> line = written_out("{", fields, lambda prefix, value, field, keep: f"{prefix}{keep(value)},")

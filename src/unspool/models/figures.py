@@ -57,7 +57,9 @@ def counted(usage: Usage) -> Usage:
 
 def told_rightly(reply: ModelReply, name: str) -> ModelReply:
     """The reply with usage and cost that can be so, and a note where another was told."""
-    if _can_be(reply.usage) and ((cost := reply.cost) is None or (type(cost) is float and 0 <= cost <= _MOST)):
+    if _can_be(reply.usage) and (
+        (cost := reply.cost) is None or (type(cost) is float and 0 <= cost <= _MOST)
+    ):
         return reply  # nearly all: to read each figure again takes longer than all else that is done here
     wrong = tuple(_wrong(reply))
     usage, cost = counted(reply.usage), cost_of(reply.cost)
