@@ -37,6 +37,24 @@ def test_a_reply_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
         assert cache.trouble is None
 
 
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        (ASK, "dee8ac2eb5a24a03e18421a5"),
+        (
+            ModelRequest(
+                (Message("system", "é\ud800"), Message("user", 'a"b')), max_tokens=5, temperature=1.0, seed=0,
+                stop=("x",), effort="low", choices=("yes", "no"),
+            ),
+            "4c771155e4fc7546ca9b451b",
+        ),
+        (replace(ASK, temperature=1, schema={"b": 1, "a": [None, True]}), "9afb5af0a7d3db7226afc1f7"),
+    ],
+)  # fmt: skip
+def test_what_was_kept_under_a_key_is_found_under_it_later(sent: ModelRequest, key: str) -> None:
+    assert request_key("a:m", sent) == key
+
+
 def test_the_key_is_all_that_a_reply_depends_on() -> None:
     others = [
         (replace(INFO, name="scripted:other"), ASK, 0),

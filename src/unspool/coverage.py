@@ -60,6 +60,13 @@ class CoverageBuilder:
 
     def add(self, event: ev.Event) -> None:
         match event:
+            case ev.CallStarted():  # calls first, as there may be many thousands
+                shown = Shown(event.ranges, event.unplaced)
+                self._of(event.node).calls.setdefault(event.cell, {})[event.call] = shown
+            case ev.CallEnded():
+                if not was_sent(event):
+                    for of_cell in self._of(event.node).calls.values():
+                        of_cell.pop(event.call, None)
             case ev.RunStarted():
                 self._driven = event.model.startswith(DRIVEN)
             case ev.NodeStarted():
@@ -78,12 +85,6 @@ class CoverageBuilder:
                 ranges = event.ranges if event.output else ()
                 node = self._of(event.node)
                 (node.prints if event.turn else node.first)[event.cell] = Shown(ranges, event.unplaced)
-            case ev.CallStarted():
-                shown = Shown(event.ranges, event.unplaced)
-                self._of(event.node).calls.setdefault(event.cell, {})[event.call] = shown
-            case ev.CallEnded() if not was_sent(event):
-                for of_cell in self._of(event.node).calls.values():
-                    of_cell.pop(event.call, None)
             case ev.Cited():
                 self._cited.append(event)
             case ev.Diverged():

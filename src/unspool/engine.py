@@ -24,14 +24,12 @@ from .contexts.marks import PartMarks
 from .contexts.named import named_twice, only_named
 from .contexts.several import Contexts, check_beside, plain
 from .contexts.sources import closed_in, names_of, only_text, sources_in, with_sources
-from .ending import to_the_end
 from .engine_models import EngineModels, Models
 from .errors import ConfigError, JournalError
 from .event_log import EventLog, new_id
 from .events import Event, RunEnded, RunStarted, StrategyChosen
 from .journal import Store, kept
 from .keeping import Keeping
-from .loop import run_node
 from .models.settings import ModelSettings
 from .models.spelled import told
 from .onlookers import onlookers
@@ -293,6 +291,8 @@ class Engine:
             self._under_way.stop_own()
 
     async def _go(self, going: Going, scope: Scope, task: Task, plan: Branches | None) -> None:
+        from .ending import to_the_end
+
         try:
             with going.to_its_end(scope):
                 await to_the_end(scope, task, plan)
@@ -314,6 +314,8 @@ class Engine:
             log.listen(onlooker)
 
     def _scope(self, models: Models, log: EventLog, asker: Asker, replay: Replay) -> Scope:
+        from .loop import run_node  # and all that a node needs: the sandbox starts meanwhile
+
         settings = self._settings
         sandbox = settings.sandbox
         profile = settings.profile or get_profile(models.root.info.profile)

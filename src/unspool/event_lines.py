@@ -18,24 +18,21 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, lru_cache
-from json.encoder import encode_basestring as _quoted  # the encoder's own, in C
-from operator import attrgetter
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from .events import EVENTS, Event
 from .images import Image
 from .types import CellError, FailedCall, LedgerLine, Usage
+from .written_out import LARGE, Field, written_out
 
 if TYPE_CHECKING:
     from .sandbox.worker import Encoder
 
-LARGE = 4096  # characters; longer texts are put away by their hash
 _RECORDS: tuple[type[Usage | CellError | FailedCall | LedgerLine], ...] = (
     Usage,
     CellError,
@@ -52,38 +49,12 @@ Fetch = Callable[[str], bytes]
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _KINDS: Mapping[str, type[Event]] = {kind.kind: kind for kind in EVENTS}
-_START: Mapping[str, str] = {kind: f'{{"kind":"{kind}"' for kind in _KINDS}
 _CLASSES: Mapping[str, type] = {kind.__name__: kind for kind in (*EVENTS, *_RECORDS)}
 
 
 def encode(event: Event, keep: Keep) -> bytes:
     """The line of an event."""
-    parts = [_START[event.kind]]
-    name = type(event).__name__
-    for (_, prefix, is_value, maybe), value in zip(_fields(name), _values(name)(event), strict=True):
-        if value is None:
-            continue
-        kind = type(value)
-        if is_value:
-            parts.append(prefix + _to_json(_encode_value(value, keep)))
-        elif kind is str:
-            if len(value) >= LARGE:
-                parts.append(prefix + _to_json({_REFERENCE: keep(value)}))
-            elif value or maybe:
-                parts.append(prefix + _quoted(value))
-        elif kind is int:
-            if value or maybe:
-                parts.append(prefix + int.__repr__(value))
-        elif kind is float and math.isfinite(value):
-            parts.append(prefix + float.__repr__(value))
-        elif kind is bool:
-            parts.append(f"{prefix}{'true' if value else 'false'}")
-        elif kind is Usage:
-            parts.append(prefix + _usage(value))
-        elif maybe or not _is_left_out(value):
-            parts.append(prefix + _to_json(_plain(value, keep)))
-    parts.append("}")
-    return "".join(parts).encode("utf-8", "surrogatepass")
+    return (_writer(event.kind)(event, keep) + "}").encode("utf-8", "surrogatepass")
 
 
 def decode(line: bytes, fetch: Fetch) -> Event | None:
@@ -116,21 +87,37 @@ def _usage(usage: Usage) -> str:
 
 
 @cache
-def _fields(name: str) -> tuple[tuple[str, str, bool, bool], ...]:
-    """An event's fields: the name, how it begins in the line, whether values of any type are in it, and
-    whether it may be unknown: then what is left out is that, and a 0 or an empty text has to be told."""
+def _fields(name: str) -> tuple[Field, ...]:
+    """An event's fields. Where one may be unknown, what is left out is that, and a 0 or an empty text has to
+    be told."""
     kind = _CLASSES[name]
     hints = get_type_hints(kind)
-    return tuple(
-        (f.name, f',"{f.name}":', hints[f.name] is object, type(None) in get_args(hints[f.name]))
-        for f in fields(kind)
-    )
+    return tuple(Field(f.name, f',"{f.name}":', *_kind(hints[f.name])) for f in fields(kind))
+
+
+def _kind(hint: object) -> tuple[object, bool]:
+    """Of what is in a field, and whether it may be unknown."""
+    inner = get_args(hint)
+    if type(None) in inner:
+        (hint,) = (part for part in inner if part is not type(None))
+    return (str if get_origin(hint) is Literal else hint), type(None) in inner
 
 
 @cache
-def _values(name: str) -> attrgetter[tuple[Any, ...]]:  # as in typeshed: of each type that a field has
-    """All fields of an event at once."""
-    return attrgetter(*(field for field, _, _, _ in _fields(name)))
+def _writer(kind: str) -> Callable[[Event, Keep], str]:
+    """Of the lines of such events, without their ends."""
+    return written_out(f'{{"kind":"{kind}"', _fields(_KINDS[kind].__name__), _field)
+
+
+def _field(prefix: str, value: object, field: Field, keep: Keep) -> str:
+    """A field that is not simply told as it stands."""
+    if field.kind is object:
+        return prefix + _to_json(_encode_value(value, keep))
+    if type(value) is Usage:
+        return prefix + _usage(value)
+    if not field.maybe and _is_left_out(value):
+        return ""
+    return prefix + ("[]" if value == () else _to_json(_plain(value, keep)))
 
 
 def _is_left_out(value: object) -> bool:
@@ -147,7 +134,7 @@ def _plain(value: object, keep: Keep) -> object:
     if isinstance(value, tuple):
         return [_plain(item, keep) for item in value]
     if isinstance(value, _RECORDS):
-        told = ((name, getattr(value, name), maybe) for name, _, _, maybe in _fields(type(value).__name__))
+        told = ((f.name, getattr(value, f.name), f.maybe) for f in _fields(type(value).__name__))
         return {
             name: _plain(item, keep)
             for name, item, maybe in told

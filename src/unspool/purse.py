@@ -40,6 +40,7 @@ PER_MESSAGE = 8  # tokens around a message
 PER_IMAGE = 2_000  # tokens of any image
 PIXELS_PER_TOKEN = 256
 PER_PROMPT = 64  # what a chat template may add
+_ONE, _ONE_LESS = Amount(calls=1), Amount(calls=-1)
 
 
 class Purse:
@@ -78,15 +79,15 @@ class Purse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._unsent and self._role == "sub":
-            self._meter.book(Amount(calls=-1))
+            self._meter.book(_ONE_LESS)
 
     def _take(self) -> None:
         """Only sub-calls are counted as calls: a node's own are its turns."""
         if self._role == "sub":
-            blocked = self._meter.block(Amount(calls=1))
+            blocked = self._meter.block(_ONE)
             if blocked is not None:
                 raise OverBudget(f"{blocked.words} is reached", blocked.limit)
-            self._meter.book(Amount(calls=1))
+            self._meter.book(_ONE)
         self._taken = self._unsent = True
 
     # What the Caller tells

@@ -8,7 +8,7 @@ provider promises. After a failure that no retry can mend (``Scope.fatal``) noth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -102,20 +102,20 @@ class SubCalls:
         schema = Schema.of(call.kwargs.get("schema"))
         texts = [as_text(prompt) for prompt in as_items(call.args[0])]
         given = call.kwargs.get("images")
-        images = [None] * len(texts) if given is None else as_items(given)
-        if len(images) != len(texts):
+        lists = [None] * len(texts) if given is None else as_items(given)
+        if len(lists) != len(texts):
             raise HostCallError("ValueError", f"images=: {len(texts)} lists are needed, one for each prompt")
+        images = list(map(as_images, lists))
         shown = self._shown(call, len(texts))
-        prompts = [
-            Prompt((Message("user", text, as_images(some)),), schema, shown=read)
+        prompts = (  # made when the turn of each comes: there may be many thousands
+            Prompt((Message("user", text, some),), schema, shown=read)
             for text, some, read in zip(texts, images, shown, strict=True)
-        ]
+        )
         on_error = call.kwargs.get("on_error", "item")
         if on_error not in ("item", "raise"):
             raise HostCallError("ValueError", f'on_error={on_error!r}: use "item" or "raise"')
-        results = [
-            result.value for result in await self._batch(prompts, self._caller(call.kwargs.get("model")))
-        ]
+        caller = self._caller(call.kwargs.get("model"))
+        results = [result.value for result in await self._batch(prompts, caller, len(texts))]
         failed = next((r for r in results if isinstance(r, FailedCall)), None)
         if failed is not None and on_error == "raise":
             raise HostCallError("LLMError", failed.message, failure=failed.kind)
@@ -128,7 +128,9 @@ class SubCalls:
         size = size_of(kwargs.get("pack"), self._comfortable(caller))
         work = Work.of(instruction, Schema.of(kwargs.get("schema")))
         shown = self._shown(call, len(items))
-        return await settle(work, items, size, lambda prompts: self._batch(prompts, caller), shown)
+        return await settle(
+            work, items, size, lambda prompts: self._batch(prompts, caller, len(prompts)), shown
+        )
 
     def _comfortable(self, caller: Caller) -> Size:
         profile = self._scope.sub_profile
@@ -178,7 +180,9 @@ class SubCalls:
         if profile.packs_labels and len(items) >= FEWEST_PACKED:
             work = Work.labelling(labels.meanings, examples)
             size = self._comfortable(caller)
-            return await settle(work, items, size, lambda prompts: self._batch(prompts, caller), shown)
+            return await settle(
+                work, items, size, lambda prompts: self._batch(prompts, caller, len(prompts)), shown
+            )
 
         async def judged(examples: Sequence[tuple[str, str]]) -> list[Result]:
             before = profile.label(labels.meanings, examples)
@@ -186,7 +190,7 @@ class SubCalls:
                 Prompt((*before, Message("user", item)), choices=labels.names, stable=len(before), shown=read)
                 for item, read in zip(items, shown, strict=True)
             ]
-            return await self._batch(asked, caller)
+            return await self._batch(asked, caller, len(asked))
 
         results = await judged(examples)
         scored = [result.scores for result in results if result.scores is not None]
@@ -198,8 +202,8 @@ class SubCalls:
             return [best(scores) for scores in fair]
         return [result.value for result in await judged(own)]
 
-    async def _batch(self, prompts: Sequence[Prompt], caller: Caller) -> list[Result]:
-        place, node, size = self._place, self._task.node, len(prompts)
+    async def _batch(self, prompts: Iterable[Prompt], caller: Caller, size: int) -> list[Result]:
+        place, node = self._place, self._task.node
         batch = self._scope.replay.batch(node, place.cell, size)
         if batch is None:
             batch = next(self._scope.batches)
@@ -223,14 +227,14 @@ class SubCalls:
 
     async def _sub_call(self, asked: Prompt, caller: Caller, batch: int | None, index: int) -> Result:
         """One sub-call, journalled."""
-        request = self._request(asked)
-        key = request_key(caller.info.name, request)
+        request, info, shown = self._request(asked), caller.info, asked.shown
+        key = request_key(info.name, request)
         past = self._scope.replay.call(self._task.node, self._place.cell, key)
         self.made += 1
-        self.read.add(asked.shown.ranges or ())
-        self.unsure |= asked.shown.ranges is None or asked.shown.unplaced > 0
-        number = past.started.call if past else self._call_starts(asked, caller, key, batch, index)
-        call = Call(number, key, caller.info, asked.occurrence)
+        self.read.add(shown.ranges or ())
+        self.unsure |= shown.ranges is None or shown.unplaced > 0
+        number = past.started.call if past else self._call_starts(asked, info.name, key, batch, index)
+        call = Call(number, key, info, asked.occurrence)
         if past is not None and past.ended is not None:
             if past.ended.cached:
                 self.known.find(call)  # taken then, taken now
@@ -243,7 +247,7 @@ class SubCalls:
             self.failed.append(result.value)
         return result
 
-    def _call_starts(self, asked: Prompt, caller: Caller, key: str, batch: int | None, index: int) -> int:
+    def _call_starts(self, asked: Prompt, model: str, key: str, batch: int | None, index: int) -> int:
         number = next(self._scope.calls)
         self._scope.begun += 1
         self._scope.log.emit(
@@ -255,7 +259,7 @@ class SubCalls:
                 batch=batch,
                 index=index,
                 role="sub",
-                model=caller.info.name,
+                model=model,
                 prompt=asked.text,
                 key=key,
                 images=tuple(image.words for image in asked.messages[-1].images),
@@ -266,28 +270,28 @@ class SubCalls:
         return number
 
     async def _make(self, asked: Prompt, request: ModelRequest, caller: Caller, call: Call) -> Result:
-        scope, number = self._scope, call.number
+        scope, name = self._scope, call.info.name
         reply: ModelReply | None
-        at = self._place.cell, caller.info.name
-        streak = self._streaks.setdefault(at, Streak(caller.info.name, scope.answered))
-        unsent = False
+        at, unsent = (self._place.cell, name), False
+        if (streak := self._streaks.get(at)) is None:
+            streak = self._streaks[at] = Streak(name, scope.answered)
 
         def check() -> None:
             scope.check()
             streak.check()
 
-        purse = Purse(self._task.meter, "sub", caller.info.name, check=check)
+        purse = Purse(self._task.meter, "sub", name, check=check)
         try:
             scope.check()
             if (old := self._known_reply(asked, call)) is not None:
-                self._task.meter.reuse("sub", caller.info.name, old.usage, old.cost)
-                scope.answered.add(caller.info.name)  # once
-                self._call_ended(number, old, caller, old, None, cached=True)
+                self._task.meter.reuse("sub", name, old.usage, old.cost)
+                scope.answered.add(name)  # once
+                self._call_ended(call, old, old, None, cached=True)
                 return Result(asked.read(old.text), old.scores)
             with purse:
                 reply, value = await self._send(asked, request, caller, purse)
         except asyncio.CancelledError:
-            self._call_ended(number, purse, caller, None, FailedCall("cancelled", "the run stopped"))
+            self._call_ended(call, purse, None, FailedCall("cancelled", "the run stopped"))
             raise
         except OverBudget as over:
             reply, value = None, FailedCall("budget", f"over budget: {over}")
@@ -305,7 +309,7 @@ class SubCalls:
             if purse.usage.calls > 1:  # all that it took
                 reply = replace(reply, usage=purse.usage, cost=purse.cost)
             self.known.keep(call, reply)
-        self._call_ended(number, purse, caller, reply, failed, unsent=unsent)
+        self._call_ended(call, purse, reply, failed, unsent=unsent)
         return Result(value, reply.scores if reply else None)
 
     async def _send(
@@ -356,21 +360,21 @@ class SubCalls:
 
     def _call_ended(
         self,
-        number: int,
+        call: Call,
         paid: Purse | ModelReply,
-        caller: Caller,
         reply: ModelReply | None,
         error: FailedCall | None,
         *,
         cached: bool = False,
         unsent: bool = False,
     ) -> None:
-        (self._scope.refused.add if was_refused(error, paid.usage) else self._scope.refused.discard)(number)
+        refused = self._scope.refused
+        (refused.add if was_refused(error, paid.usage) else refused.discard)(call.number)
         self._scope.log.emit(
             ev.CallEnded(
                 node=self._task.node,
-                call=number,
-                model=reply.model if reply else caller.info.name,
+                call=call.number,
+                model=reply.model if reply else call.info.name,
                 reply=reply.text if reply else None,
                 error=error,
                 finish=reply.finish if reply else None,

@@ -9,7 +9,7 @@ Contract: plain data, and the readers of what code in the REPL gave: a text, a l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .errors import HostCallError
@@ -56,15 +56,16 @@ class Result:
     scores: Scores | None = None
 
 
-def told_apart(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """The prompts of a batch, those that are equal told apart."""
-    seen: dict[tuple[Message, ...], int] = {}
-    numbered: list[Prompt] = []
+def told_apart(prompts: Iterable[Prompt]) -> Iterator[Prompt]:
+    """The prompts of a batch one by one, those that are equal told apart."""
+    seen: dict[object, int] = {}
     for prompt in prompts:
-        before = seen.get(prompt.messages, 0)
-        seen[prompt.messages] = before + 1
-        numbered.append(replace(prompt, occurrence=before) if before else prompt)
-    return numbered
+        first = prompt.messages[0]
+        plain = len(prompt.messages) == 1 and not first.images  # its text says it, and no prompt is kept
+        content = (first.role, first.text) if plain else prompt.messages
+        before = seen.get(content, 0)
+        seen[content] = before + 1
+        yield replace(prompt, occurrence=before) if before else prompt
 
 
 def as_text(value: object) -> str:

@@ -60,6 +60,8 @@ class TraceBuilder:
         self.last = event.time
         self.reading.add(event)
         match event:
+            case ev.CallStarted() | ev.CallEnded():  # first, as there may be many thousands
+                self._call(event)
             case ev.RunStarted():
                 self.started = event
             case ev.StrategyChosen():
@@ -136,8 +138,6 @@ class TraceBuilder:
                 turn.turn = replace(turn.turn, hints=(*turn.turn.hints, event.text), ended=event.time)
             case ev.CellStarted() | ev.CellEnded():
                 self._cell(event)
-            case ev.CallStarted() | ev.CallEnded():
-                self._call(event)
             case ev.Diverged():
                 self._drop(event.node, event.turn, event.cell)
             case _:

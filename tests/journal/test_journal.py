@@ -22,6 +22,7 @@ from unspool.events import (
     EVENTS,
     AnswerAccepted,
     CallEnded,
+    CallStarted,
     CellEnded,
     Event,
     ModelReplied,
@@ -190,6 +191,51 @@ def test_fields_that_are_zero_are_not_fields_that_are_unknown(tmp_path: Path) ->
         journal.append("r", event)
     journal.close("r")
     assert journal.read("r") == events
+
+
+def test_the_lines_of_a_sub_call_are_as_earlier_versions_wrote_them(tmp_path: Path) -> None:
+    started = CallStarted(
+        seq=1,
+        time=5.0,
+        node="0",
+        turn=1,
+        cell=1,
+        call=7,
+        batch=None,
+        index=0,
+        role="sub",
+        model="a:m",
+        prompt="p",
+    )
+    ended = CallEnded(
+        seq=2, time=5.0, node="0", call=7, model="a:m", reply="", error=None, finish="stop",
+        usage=Usage(calls=1), cost=0.0, seconds=0.0, retries=0,
+    )  # fmt: skip
+    odd = replace(
+        started, batch=0, prompt='"\\\né\ud800', key="k", images=("png",), ranges=((0, 1, 2),), unplaced=3
+    )
+    failed = replace(
+        ended, reply=None, error=FailedCall("auth", "no"), usage=Usage(), cost=None, seconds=float("inf"),
+        unsent=True, scores={"a": -0.5},
+    )  # fmt: skip
+    journal = Journal(tmp_path)
+    journal.open("r")
+    for event in (started, odd, replace(started, ranges=()), ended, failed):
+        journal.append("r", event)
+    journal.close("r")
+    head = '{"kind":"call.started","seq":1,"time":5.0,"node":"0","turn":1,"cell":1,"call":7,'
+    tail = '{"kind":"call.ended","seq":2,"time":5.0,"node":"0","call":7,"model":"a:m",'
+    odd_prompt = '"prompt":"\\"\\\\\\né\ud800","key":"k","images":["png"],"ranges":[[0,1,2]],"unplaced":3}'
+    lines = (tmp_path / "r" / "events.jsonl").read_text("utf-8", "surrogatepass").splitlines()
+    assert lines == [
+        head + '"role":"sub","model":"a:m","prompt":"p"}',
+        head + '"batch":0,"role":"sub","model":"a:m",' + odd_prompt,
+        head + '"role":"sub","model":"a:m","prompt":"p","ranges":[]}',
+        tail
+        + '"reply":"","finish":"stop","usage":{"calls":1},"cost":0.0,"seconds":0.0,"cached":false,"unsent":false}',
+        tail + '"error":{"kind":"auth","message":"no"},"finish":"stop","usage":{},"seconds":Infinity,'
+        '"cached":false,"scores":{"a":-0.5},"unsent":true}',
+    ]
 
 
 def test_a_half_written_last_line_is_left_out_and_cut_off_before_more_is_written(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ import pytest
 from unspool.errors import ModelError
 from unspool.models.calls import Caller
 from unspool.models.gate import Gate
-from unspool.models.protocol import Message, ModelReply, ModelRequest
+from unspool.models.protocol import Message, ModelInfo, ModelReply, ModelRequest
 from unspool.testing import ScriptedModel
 from unspool.types import FailureKind, Usage
 
@@ -253,6 +253,66 @@ async def test_the_smaller_timeout_counts_and_is_a_typed_error() -> None:
     with pytest.raises(ModelError, match=r"within 0\.03 s"):
         await Caller(model, timeout=10, attempts=1).call(ask(timeout=0.03))
     assert model.cancelled == 2
+
+
+class Awaited:
+    """A model whose replies are no coroutines, and which may hear of a cancellation and go on."""
+
+    info = ModelInfo("awaited:model")
+
+    def __init__(self, work: Callable[[], Awaitable[ModelReply]]) -> None:
+        self._work = work
+
+    def complete(self, request: ModelRequest) -> Awaitable[ModelReply]:
+        return self._work()
+
+    async def close(self) -> None:
+        return
+
+
+async def test_a_reply_may_be_anything_that_can_be_awaited() -> None:
+    ready: asyncio.Future[ModelReply] = asyncio.get_running_loop().create_future()
+    ready.set_result(empty(text="ready"))
+    assert (await Caller(Awaited(lambda: ready)).call(ask())).text == "ready"  # type: ignore[arg-type]
+    later: asyncio.Future[ModelReply] = asyncio.get_running_loop().create_future()
+    call = asyncio.create_task(Caller(Awaited(lambda: later)).call(ask()))  # type: ignore[arg-type]
+    asyncio.get_running_loop().call_soon(later.set_result, empty(text="later"))
+    assert (await call).text == "later"
+
+
+async def test_a_model_hears_of_a_cancellation_where_it_waits_and_may_wait_again_before_it_goes() -> None:
+    begun, heard, tidied = asyncio.Event(), list[str](), asyncio.Event()
+
+    async def work() -> ModelReply:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            heard.append("cancelled")
+            await asyncio.sleep(0)
+            tidied.set()
+            raise
+        raise AssertionError("nobody sets that event")
+
+    caller = Caller(Awaited(work), concurrency=1)  # type: ignore[arg-type]
+    call = asyncio.create_task(caller.call(ask()))
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert heard == ["cancelled"]
+    assert tidied.is_set()
+    assert caller.gate.open == 0
+
+
+async def test_the_time_of_a_call_runs_from_its_beginning_not_from_when_it_first_waits() -> None:
+    async def work() -> ModelReply:
+        time.sleep(0.06)  # noqa: ASYNC251 (it computes before it waits)
+        await asyncio.sleep(0.01)
+        return empty(text="late")
+
+    with pytest.raises(ModelError, match=r"no reply within 0\.05 s"):
+        await Caller(Awaited(work), timeout=0.05, attempts=1).call(ask())  # type: ignore[arg-type]
 
 
 async def test_a_push_back_halves_what_is_let_in_and_success_raises_it_again() -> None:

@@ -20,7 +20,6 @@ that was paid. A :class:`Payer` is asked before each send, and told after it.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections import Counter
 from collections.abc import AsyncIterable, Callable, Mapping
@@ -33,6 +32,7 @@ from ..errors import MISTAKE_OF, ModelError
 from ..types import FailureKind, Usage, known_sum
 from .figures import told_rightly
 from .gate import Gate
+from .in_time import in_time
 from .protocol import Delta, Model, ModelInfo, ModelReply, ModelRequest, OnDelta, refuse_too_long
 from .statuses import failure_of
 
@@ -104,8 +104,7 @@ class Caller:
         reply = await self._reliably(request, payer, clock)
         if not reply.text.strip() and not reply.code:
             reply = await self._not_empty(request, payer, clock, reply)
-        source = self.model.info.name
-        return replace(reply, seconds=clock.seconds(), retries=clock.sends - 1, source=source)
+        return reply.served(clock.seconds(), clock.sends - 1, self.model.info.name)
 
     async def _send(self, request: ModelRequest, payer: Payer | None, clock: _Clock) -> ModelReply:
         """Sends it once, when its turn has come: a call that waits for its next try is in nobody's way."""
@@ -136,8 +135,7 @@ class Caller:
     async def _in_time(self, request: ModelRequest) -> ModelReply:
         seconds = request.timeout if self._timeout is None else min(request.timeout, self._timeout)
         try:
-            async with asyncio.timeout(seconds):
-                reply = await self.model.complete(request)
+            reply = await in_time(self.model.complete(request), seconds)
         except ModelError:
             raise
         except TimeoutError:

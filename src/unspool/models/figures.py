@@ -57,12 +57,25 @@ def counted(usage: Usage) -> Usage:
 
 def told_rightly(reply: ModelReply, name: str) -> ModelReply:
     """The reply with usage and cost that can be so, and a note where another was told."""
+    if _can_be(reply.usage) and (
+        (cost := reply.cost) is None or (type(cost) is float and 0 <= cost <= _MOST)
+    ):
+        return reply  # nearly all: to read each figure again takes longer than all else that is done here
     wrong = tuple(_wrong(reply))
     usage, cost = counted(reply.usage), cost_of(reply.cost)
     if not wrong:
         return replace(reply, usage=usage, cost=cost)
     note = f"{name} told what no call can take ({', '.join(wrong)}): it counts as not known"
     return replace(reply, usage=usage, cost=cost, notes=(*reply.notes, note))
+
+
+def _can_be(usage: Usage) -> bool:
+    """Whether every count is one as it stands."""
+    for count in (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens):
+        if count is not None and (type(count) is not int or not 0 <= count <= _MOST):
+            return False
+    calls, unmeasured = usage.calls, usage.calls_unmeasured
+    return type(calls) is type(unmeasured) is int and 0 <= unmeasured <= calls <= _MOST
 
 
 def _wrong(reply: ModelReply) -> Iterator[str]:

@@ -98,6 +98,14 @@ class ModelReply:
     source: str = ""  # the name of the model that served it, as in ``ModelInfo``
     notes: tuple[str, ...] = ()  # what the run's notes should say of how it came about
 
+    def served(self, seconds: float, retries: int, source: str) -> ModelReply:
+        """With what its caller alone knows. As ``replace`` would make it, which takes four times as long: a
+        batch has thousands."""
+        return ModelReply(
+            self.text, self.finish, self.usage, self.model, self.thinking, self.code, self.cost, seconds,
+            retries, self.scores, source, self.notes,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Price:

@@ -53,6 +53,8 @@ class ModelSettings:
 
     def over(self, request: ModelRequest, *, differently: bool = False) -> ModelRequest:
         """The request with these settings. ``differently``: its temperature is there to get another reply."""
+        if self is UNSET:
+            return request
         given = {
             "temperature": None if differently and request.temperature is not None else self.temperature,
             "max_tokens": self.max_tokens,

@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..cells import Found, find_cells
 from ..models.protocol import Message, ModelReply
 from .feedback import LAST_TURN, Feedback, turn_message
+
+if TYPE_CHECKING:
+    from ..cells import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ LabelMessages = Callable[[Mapping[str, str], Sequence[tuple[str, str]]], tuple[M
 Look = Callable[[str], str]
 Nudge = Callable[[str], str]
 CheckAnswer = Callable[[str, object, int], str | None]
-Read = Callable[[ModelReply], Found]
+Read = Callable[[ModelReply], "Found"]
 
 
 def first_message(first: First) -> str:
@@ -122,6 +125,8 @@ def accept_any(query: str, value: object, sub_calls: int) -> str | None:
 
 def read_cells(reply: ModelReply) -> Found:
     """The default reading of a reply: the code in it."""
+    from ..cells import find_cells  # only with the first reply
+
     return find_cells(reply.text, code=reply.code, thinking=reply.thinking)
 
 

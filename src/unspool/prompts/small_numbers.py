@@ -1,7 +1,7 @@
 """Numbers in the fields of records and in lines: those of a range, sums by another field, the highest.
 
-``numbers``, ``within``, ``above``, ``sums``, ``highest`` and others are for a weak model's code. The source runs
-in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
+``numbers``, ``within``, ``above``, ``sums``, ``highest`` and others are for a weak model's code. The source
+runs in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is standard library only.
 
 >>> columns[:] = ["shop", "total"]
 >>> rows = [Row.of(columns, fields) for fields in (["b", "1.5"], ["a", "20"], ["b", "3"], ["a", "none"])]
