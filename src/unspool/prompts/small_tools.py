@@ -113,7 +113,7 @@ _COMPARES: dict[str, Callable[[float, float], bool]] = {
 
 
 def _compared(wanted: Sequence[str], pool: Sequence[str]) -> list[str]:
-    """The lines where the number behind a word is as the text says ("price < 50"), and that have the others."""
+    """The lines whose number behind a word is as the text says ("price < 50"), and that have the others."""
     hits = list(pool)
     for text in wanted:
         if not (said := _COMPARED.fullmatch(text)):
