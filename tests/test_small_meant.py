@@ -162,3 +162,16 @@ def test_a_comparison_in_a_text_to_find_is_meant_of_the_number_behind_the_word()
     assert find("price < 50", among=lines) == lines[:1]
     assert find("price >= 50", "EUR", among=lines) == lines[1:3]
     assert values(["SKU-17 oak", "SKU-18 elm"], "SKU={} ") == ["17", "18"]
+
+
+@pytest.mark.parametrize("name", ["stock", "stock {}", "stock={}"])
+def test_a_pattern_without_its_hole_is_meant_of_the_number_beside_it(name: str) -> None:
+    expected = sum(n * 11 % 90 < 10 for n in range(300))
+    assert ran("How many have a stock below 10?", STOCK, f"print(1)\nsubmit(len(below({name!r}, 10)))") == (
+        expected,
+        [],
+    )
+    code = "print(1)\nsubmit(len(above('EUR', 398)))"
+    assert ran("How many have a price over 398?", STOCK, code)[0] == sum(
+        n * 7 % 400 > 397 for n in range(300)
+    )

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 
 from .small_look import NUMBER, columns
 from .small_records import Row
-from .small_tools import _forms_of_pattern, _values_by, field, lines
+from .small_tools import _forms_of_pattern, _loose, _values_by, field, lines
 
 
 def _number(text: str) -> float | None:
@@ -38,14 +38,26 @@ def numbered(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
     """The rows with a number in this field, or the lines with one at {} in this pattern, with it."""
     rows = list(hits)
     if isinstance(name, str) and "{}" in name:
-        forms = _forms_of_pattern(name)
-        found = [(line, value) for line in rows for value in _values_by(forms, [line])[:1]]
+        found = _at_hole(rows, name)
+    elif isinstance(name, str) and rows and not isinstance(rows[0], Row):  # the hole was forgotten
+        found = max((_at_hole(rows, form) for form in (f"{name} {{}}", f"{{}} {name}")), key=_count)
     else:
         found = [(row, text) for row in rows if isinstance(row, Row) for text in field([row], name)]
     told = [(row, number) for row, text in found if (number := _number(text)) is not None]
     if found and not told:
         print(f"{name!r} holds no numbers. sums(lines, {name!r}, 'a field of numbers') adds those up by it.")  # noqa: T201
     return told
+
+
+def _at_hole(hits: Sequence[str], pattern: str) -> list[tuple[str, str]]:
+    for forms in (_forms_of_pattern(pattern), [_loose(pattern)]):
+        if found := [(line, value) for line in hits for value in _values_by(forms, [line])[:1]]:
+            return found
+    return []
+
+
+def _count(found: Sequence[tuple[str, str]]) -> int:
+    return sum(_number(text) is not None for _, text in found)
 
 
 def numbers(hits: Iterable[str], name: int | str) -> list[float]:
