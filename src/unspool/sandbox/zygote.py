@@ -173,9 +173,10 @@ class Zygote:
         _warm.warm_up(_warm.STANDARD)
         self._leave_cold()
         self._make_ready()
-        for _, post in self._spares:  # they have none of it
+        old = list(self._spares)  # they have none of it
+        self._spares.clear()  # before they end, which may be seen at once
+        for _, post in old:
             post.close()
-        self._spares.clear()
         self._usual = self._wanted = SPARES
         self._tell({"settled": True})
 
