@@ -272,3 +272,32 @@ def test_an_import_that_was_stopped_is_seeded_when_it_is_done(tmp_path: Path) ->
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.split() == ["stopped", "seeded"]
+
+
+HAD = "import sys\nkept = 1\nprint('pan' + 'das' in sys.modules)"
+
+
+class Crowded(ProcessSandbox):
+    """As where hundreds of REPLs share what is free."""
+
+    def default_memory(self) -> int:
+        return 64 << 20
+
+
+@pytest.mark.parametrize("kind", [{}, {"namespaces": False}], ids=["process", "landlock"])
+async def test_a_library_that_is_imported_late_fits_where_memory_is_short(kind: dict[str, bool]) -> None:
+    pytest.importorskip("pyarrow")
+    sandbox = Crowded(**kind)
+    try:
+        output = ""
+        async with asyncio.timeout(60):
+            while output != "False\n":  # in a moment between, those with libraries are the sooner ones
+                repl = await sandbox.open(ReplSpec("x"), Host())
+                output = (await repl.execute(HAD, seconds=60)).output
+        result = await repl.execute("import pandas, pyarrow", seconds=60)
+        assert result.outcome == "ok", result
+        result = await repl.execute("kept = bytearray(256 << 20)", seconds=60)
+        assert result.outcome in ("error", "rolled_back")
+        assert (await repl.execute("kept", seconds=60)).output == "1\n"
+    finally:
+        await sandbox.close()
