@@ -198,6 +198,7 @@ class NodeLoop:
                 tables=self.task.answer.tables or self.scope.tools.tables,
                 files=any(sources_in(context)),
                 without=self.profile.without,
+                libraries=self.scope.libraries,
             )
             self.repl = await self.scope.sandbox.open(spec, self.api)
         return self.repl
@@ -275,9 +276,8 @@ class NodeLoop:
             self.cells += 1
             self.api.cell_began(self.cells, cell.code)
             past = self.scope.replay.cell(self.task.node, self.turn, self.cells, cell.code)
-            self.scope.log.emit(
-                ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
-            )
+            began = ev.CellStarted(node=self.task.node, turn=self.turn, cell=self.cells, code=cell.code)
+            self.scope.log.emit(began)
             result = await self._execute(repl, self.cells, cell.code, past)
             self.api.cell_ended(result.outcome)
             repairs = (f"about the code: {repair}" for repair in cell.repairs)

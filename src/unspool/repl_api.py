@@ -20,6 +20,7 @@ from .event_lines import is_exact
 from .ground import Ground
 from .ranges import Spans
 from .request_key import SIZE
+from .sandbox._libraries import names_a_library
 from .sandbox.protocol import HostCall, HostReply
 from .sandbox.worker import OPEN
 from .scope import Place, Scope, Task
@@ -86,6 +87,7 @@ class ReplApi:
     def cell_began(self, number: int, code: str) -> None:
         self.place.cell = number
         self.codes.append(code)
+        self._scope.libraries = self._scope.libraries or names_a_library(code)
         self._subs.known.cell_began()
 
     def cell_ended(self, outcome: CellOutcome) -> None:

@@ -133,6 +133,7 @@ class Scope:
     cache: ReplyCache | None = None
     live: bool = False  # somebody looks on: replies are told of while they are written
     driven: bool = False  # the root's code comes from outside: its turns have no limit
+    libraries: bool = False  # code of the run has named some: that of further nodes may, too
     fatal: ModelError | JournalError | None = None
     left: Outcome | None = None  # what a run leaves that was cancelled, or failed by a mistake
     stopped: str = "cancelled"  # why it is, where it is

@@ -1,4 +1,4 @@
-"""The first REPLs of a process, which do not wait for the libraries; and REPLs that never have them ready."""
+"""REPLs that do without the libraries until their code names one, and that never have them ready."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from unspool.sandbox.protocol import HostReply, ReplSpec
 
 HAS = "import sys\\nprint('pan' + 'das' in sys.modules)"  # says nothing of what it asks for
 NAMES = "import pandas\\nprint(pandas.__name__)"
+NAMED = "import sys\\nprint('pandas' in sys.modules)"
 
 def go():
     open({packages!r} + "/pandas/go", "w").close()
@@ -81,21 +82,25 @@ repl = await opened()
 await shown(repl, HAS)
 await shown(repl, "kept = len(context)")
 waits = await opened()
-named = asyncio.create_task(shown(waits, NAMES))
+named = asyncio.create_task(shown(waits, NAMED))
 await asyncio.sleep(0)
 go()
 await named
 await shown(repl, "kept, context")
-later = await opened()
-await shown(later, HAS)
+await shown(repl, NAMES)
+async with asyncio.timeout(60):
+    while (await (await opened()).execute(HAS, seconds=60)).output != "False\\n":
+        pass
+await shown(await opened(libraries=True), HAS)
+await shown(await opened(tables=True), HAS)
 await sandbox.close()
 """
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_only_code_that_names_a_library_waits_for_it(kind: str, tmp_path: Path) -> None:
+def test_only_code_that_names_a_library_waits_for_it_and_has_it(kind: str, tmp_path: Path) -> None:
     told = said(tmp_path, kind, FIRST)
-    assert told == ["False", "", "pandas", "(11, 'the context')", "True", "left: []"]
+    assert told == ["False", "", "True", "(11, 'the context')", "pandas", "True", "True", "left: []"]
 
 
 MOVED = """
@@ -103,14 +108,9 @@ repls = [await opened(imports=("import re as r",), seed=7) for _ in range(3)]
 await shown(repls[0], HAS)
 twin = await repls[1].fork(on_call)
 go()
-await shown(repls[1], HAS)
-while True:
-    async with asyncio.timeout(60):
-        late = await opened()
-    result = await late.execute(HAS, seconds=60)
-    if result.output == "True\\n":
-        break
-await shown(repls[2], HAS + "\\nprint(r.__name__, context)")
+await shown(repls[2], NAMED + "\\nprint(r.__name__, context)")
+await shown(repls[0], NAMED)
+await shown(repls[1], NAMED)
 await shown(twin, "context")
 await sandbox.close()
 """
@@ -120,7 +120,7 @@ await sandbox.close()
 def test_a_repl_without_a_cell_moves_to_where_the_libraries_are(kind: str, tmp_path: Path) -> None:
     """One with a cell, or with a fork, stays where it is."""
     told = said(tmp_path, kind, MOVED)
-    assert told == ["False", "False", "True", "re the context", "'the context'", "left: []"]
+    assert told == ["False", "True", "re the context", "False", "False", "'the context'", "left: []"]
 
 
 SMALL = """
@@ -217,13 +217,13 @@ async def test_a_node_draws_the_same_numbers_whenever_libraries_are_imported(
     show: Callable[..., Awaitable[list[str]]],
 ) -> None:
     pytest.importorskip("pandas")
-    first, *others = await asyncio.gather(
+    first, never, beside, late = await asyncio.gather(
         show("before", *DRAWS), show("never", *DRAWS), show("beside", *DRAWS),
         show("never", "import pandas\nprint(0)", *DRAWS),
     )  # fmt: skip
-    assert others[0] == first
-    assert others[1] == first
-    assert others[2][1:] == first
+    assert never == beside == late[1:] == first
+    assert await show("beside", *DRAWS) == first
+    assert (await show("beside", "import pandas\nprint(0)", *DRAWS))[1:] == first
 
 
 @pytest.mark.parametrize("kind", [{}, {"namespaces": False}], ids=["process", "landlock"])
@@ -272,3 +272,32 @@ def test_an_import_that_was_stopped_is_seeded_when_it_is_done(tmp_path: Path) ->
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.split() == ["stopped", "seeded"]
+
+
+HAD = "import sys\nkept = 1\nprint('pan' + 'das' in sys.modules)"
+
+
+class Crowded(ProcessSandbox):
+    """As where hundreds of REPLs share what is free."""
+
+    def default_memory(self) -> int:
+        return 64 << 20
+
+
+@pytest.mark.parametrize("kind", [{}, {"namespaces": False}], ids=["process", "landlock"])
+async def test_a_library_that_is_imported_late_fits_where_memory_is_short(kind: dict[str, bool]) -> None:
+    pytest.importorskip("pyarrow")
+    sandbox = Crowded(**kind)
+    try:
+        output = ""
+        async with asyncio.timeout(60):
+            while output != "False\n":  # in a moment between, those with libraries are the sooner ones
+                repl = await sandbox.open(ReplSpec("x"), Host())
+                output = (await repl.execute(HAD, seconds=60)).output
+        result = await repl.execute("import pandas, pyarrow", seconds=60)
+        assert result.outcome == "ok", result
+        result = await repl.execute("kept = bytearray(256 << 20)", seconds=60)
+        assert result.outcome in ("error", "rolled_back")
+        assert (await repl.execute("kept", seconds=60)).output == "1\n"
+    finally:
+        await sandbox.close()

@@ -13,7 +13,7 @@ from unspool.sandbox._node import node_memory
 from unspool.sandbox.attack.targets import family
 from unspool.sandbox.process import ProcessSandbox
 from unspool.sandbox.protocol import HostReply, ReplSpec
-from unspool.sandbox.zygote import MOST_SPARES, SPARES
+from unspool.sandbox.zygote import FEW, MOST_SPARES
 
 from .conftest import Opener
 
@@ -174,7 +174,7 @@ async def test_two_hundred_nodes_at_once(sandboxes: Mapping[str, ProcessSandbox]
     finally:
         await asyncio.gather(*[repl.close() for repl in repls])
     # Where a crowd was asked for, more nodes wait for the next: a keeper and a worker each.
-    assert await settled(before_pids + 2 + 2 * (MOST_SPARES - SPARES))
+    assert await settled(before_pids + 2 + 2 * (MOST_SPARES - FEW))
     assert files() <= before_files + 2
 
 

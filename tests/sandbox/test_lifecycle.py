@@ -18,7 +18,7 @@ from unspool.errors import ConfigError, SandboxLost, SandboxUnavailable
 from unspool.sandbox import _launch
 from unspool.sandbox.process import MAX_CLOSING, ProcessSandbox
 from unspool.sandbox.protocol import HostReply, ReplSpec
-from unspool.sandbox.zygote import MOST_SPARES, SPARES
+from unspool.sandbox.zygote import FEW, MOST_SPARES, SPARES, Libraries
 
 from .conftest import Host, Opener, Session
 
@@ -132,9 +132,11 @@ async def test_nothing_is_left_of_many_cells_and_nodes(
         assert await session.show(f"{i}") == str(i)
     assert await session.show("held()") == held
     assert zygote.pid is not None
-    then, own = below(zygote.pid), int(zygote.hello["tier"] == "namespaces")  # it is process 1 in there
-    for _ in range(MOST_SPARES + 1):  # whoever waited ready then is used up: what is left is somebody's
-        await (await open_repl()).repl.close()
+    # It is process 1 in there; and the one without libraries.
+    then, own = below(zygote.pid), int(zygote.hello["tier"] == "namespaces") + 1
+    for libraries in (False, True):
+        for _ in range(MOST_SPARES + 1):  # whoever waited ready then is used up: what is left is somebody's
+            await (await open_repl(libraries=libraries)).repl.close()
 
     def left() -> set[int]:
         return then & below(zygote.pid)
@@ -248,9 +250,10 @@ async def test_a_repl_that_is_killed_from_outside_is_told_so_and_begins_anew(kin
         await asyncio.sleep(0.5)
         zygote = _launch.zygote(sandbox.kind)
         assert zygote.pid is not None
-        for pid in sorted(below(zygote.pid), reverse=True):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for order in (signal.SIGSTOP, signal.SIGKILL):  # so that none can tell of the others
+            for pid in sorted(below(zygote.pid), reverse=True):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, order)
         result = await running
         assert result.outcome in ("restarted", "rolled_back")
         assert any("killed" in note for note in result.notes)
@@ -279,8 +282,12 @@ async def test_what_waits_ready_may_be_killed(kind: str) -> None:
         await sandbox.close()
 
 
-async def test_after_a_crowd_more_wait_ready_and_not_after_one_by_one() -> None:
-    sandbox = ProcessSandbox("none", namespaces=False)
+# What else is there: a zygote without libraries, and a keeper and a worker that wait where they are.
+@pytest.mark.parametrize(("libraries", "others"), [("before", 0), ("beside", 1 + 2 * FEW)])
+async def test_after_a_crowd_more_wait_ready_and_not_after_one_by_one(
+    libraries: Libraries, others: int
+) -> None:
+    sandbox = ProcessSandbox("none", namespaces=False, libraries=libraries)
     try:
         first = await sandbox.open(ReplSpec("x"), on_call)
         zygote = _launch.zygote(sandbox.kind).pid
@@ -288,7 +295,7 @@ async def test_after_a_crowd_more_wait_ready_and_not_after_one_by_one() -> None:
         await first.close()
 
         def ready() -> int:
-            return len(below(zygote)) // 2  # a keeper and a worker each
+            return (len(below(zygote)) - others) // 2  # a keeper and a worker each
 
         assert await settled(lambda: ready() == SPARES)
         for _ in range(2 * MOST_SPARES):

@@ -6,7 +6,9 @@ else of the host's. A thread of its own starts it, hears its news and waits for 
 kernel ties the zygote's life to the thread that made it.
 
 A zygote is *warm* once it has imported what models use (numpy, pandas and pyarrow among it), which takes a
-second. Until then there may be an :class:`Early` one beside it, whose nodes import that when code asks.
+second. There may be a :class:`Small` one beside it, which has none of those three: its nodes are there from
+the start, are forked in half the time, and import a library when code asks for it. Once the other is warm it
+*settles*: it imports the modules of the standard library that models use.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from ..errors import SandboxUnavailable
-from ._request import Libraries, Request, Setup
+from ._request import SETTLE, Libraries, Request, Setup
 
 ENVIRONMENT: Mapping[str, str] = {
     "LANG": "C.UTF-8",
@@ -58,7 +60,7 @@ def packages() -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What a zygote is asked to be. ``namespaces`` False: not even where they are to be had. ``libraries``
-    says when what models use is imported: ``beside`` the first REPLs, ``before`` any, or ``never``."""
+    says when what models use is imported: ``beside`` REPLs that need none, ``before`` any, or ``never``."""
 
     hardened: bool
     namespaces: bool = True
@@ -91,18 +93,18 @@ class Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         self.ended: Future[None] = Future()
         self.warm: Future[None] = Future()  # done when it is, and when it will not be any more
-        self.early: Early | None = None  # who makes nodes until then
+        self._small: Small | None = None
         others = [theirs]
         if kind.libraries == "beside":
-            self.early = Early(self)
-            others.append(self.early.theirs)
+            self._small = Small(self)
+            others.append(self._small.theirs)
         threading.Thread(target=self._live, args=(others,), name="unspool-zygote", daemon=True).start()
 
     def _live(self, theirs: Sequence[socket.socket]) -> None:
         try:
             self._run(theirs)
         finally:
-            self._leave_early()
+            self._end_small()
             self.ended.set_result(None)
 
     def _run(self, theirs: Sequence[socket.socket]) -> None:
@@ -123,20 +125,50 @@ class Zygote:
             for end in theirs:
                 end.close()
         self._process, self.pid = process, process.pid
-        poll = select.poll()
         with contextlib.suppress(ValueError):  # it was closed here
-            poll.register(self._control, select.POLLIN)
-            while poll.poll() and self.listen():
-                pass
+            self._hear()
         self.status = process.wait()
 
-    def _leave_early(self) -> None:
+    def _hear(self) -> None:
+        """Its news, and those of the small one, until it ends."""
+        poll, small = select.poll(), self._small
+        poll.register(self._control, select.POLLIN)
+        if small is not None:
+            poll.register(small.control, select.POLLIN)
+        own = self._control.fileno()
+        while True:
+            for fd, _ in poll.poll():
+                if fd == own:
+                    if not self.listen():
+                        return
+                elif small is None or not small.listen():
+                    poll.unregister(fd)
+
+    def small(self, likely: bool) -> Small | None:
+        """Who makes the node of a REPL that needs no libraries, where that is sooner. ``likely``: its code
+        will probably ask for some."""
+        small = self._small
+        if self.warm.done() and (likely or small is None or not small.settled):
+            return None
+        return small
+
+    def without_small(self) -> None:
+        """It is there no more."""
+        self._small = None
+
+    def _now_warm(self) -> None:
         with self._lock:
-            early, self.early = self.early, None
-            if early is not None:
-                early.close()
             if not self.warm.done():
+                if self._small is not None:
+                    self._small.settle()
                 self.warm.set_result(None)
+
+    def _end_small(self) -> None:
+        with self._lock:
+            small, self._small = self._small, None
+            if small is not None:
+                small.close()
+        self._now_warm()
 
     @property
     def alive(self) -> bool:
@@ -163,7 +195,7 @@ class Zygote:
             if data:
                 self.hello = {**self.hello, **json.loads(data)}
         if "warm" in self.hello:
-            self._leave_early()
+            self._now_warm()
         return bool(data)
 
     def open(self, request: Request, fds: Sequence[int]) -> None:
@@ -196,27 +228,50 @@ class Zygote:
         self._control.close()
         if self._process is not None and not self.warm.done():
             self._process.send_signal(signal.SIGTERM)  # it does not listen while it imports
-        self._leave_early()
+        self._end_small()
 
 
-class Early:
-    """The host's end of the zygote that makes nodes while ``zygote`` is not warm yet."""
+class Small:
+    """The host's end of the zygote without libraries, beside ``zygote``."""
 
     def __init__(self, zygote: Zygote) -> None:
         self.zygote = zygote
         self.seconds = zygote.seconds
-        self._control, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control.setblocking(False)
+        self.settled = False  # from then on it is as good as it gets
+        self.control, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control.setblocking(False)
         self._lock = threading.Lock()  # it is closed by another thread than asks it
 
     def open(self, request: Request, fds: Sequence[int]) -> None:
-        """Asks for a node. Raises :class:`Died` where there is no early zygote any more."""
+        """Asks for a node. Raises :class:`Died` where there is no small zygote any more."""
         with self._lock:
             try:
-                socket.send_fds(self._control, [json.dumps(request).encode()], fds)
+                socket.send_fds(self.control, [json.dumps(request).encode()], fds)
             except OSError as error:
-                self.zygote.early = None  # the next one is asked of the zygote itself
+                self.zygote.without_small()  # the next one is asked of the zygote itself
                 raise Died(f"the sandbox cannot start: {error}") from None
+
+    def settle(self) -> None:
+        """Tells it to; meanwhile nodes are better asked of the other one."""
+        with self._lock, contextlib.suppress(OSError):  # it has died, which open will find
+            self.control.send(SETTLE)
+
+    def listen(self) -> bool:
+        """Takes in what it has said; whether more may come."""
+        try:
+            data = self.control.recv(1 << 16)
+        except BlockingIOError:
+            return True
+        except OSError:  # it was closed here
+            return False
+        self.settled = self.settled or bool(data)
+        return bool(data)
+
+    async def warm_by_then(self) -> bool:
+        """Whether there are nodes with libraries, for which this waits, but not for ever."""
+        warm = asyncio.wrap_future(self.zygote.warm)
+        await asyncio.wait([warm], timeout=self.seconds)
+        return warm.done()
 
     async def why(self, reason: str) -> SandboxUnavailable:
         return await self.zygote.why(reason)
@@ -225,9 +280,9 @@ class Early:
         return self.zygote.gone()
 
     def close(self) -> None:
-        """No more nodes; those that there are live on."""
+        """No more nodes; those that there are end with the zygote."""
         with self._lock:
-            self._control.close()
+            self.control.close()
 
 
 ADVICE = (

@@ -12,6 +12,7 @@ from typing import Literal, TypedDict
 
 Libraries = Literal["beside", "before", "never"]
 SCRATCH = 256 << 20  # bytes of a node's folder
+SETTLE = b"settle"  # in the place of a request, to a small zygote: the rest can be imported now
 
 
 class Setup(TypedDict):

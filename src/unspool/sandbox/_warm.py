@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-_WARM = """
+_STANDARD = """
 __future__ abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath collections
 collections.abc colorsys concurrent.futures contextlib copy csv ctypes dataclasses datetime decimal
 difflib email email.utils enum fractions functools gc getpass glob graphlib gzip hashlib heapq html
@@ -34,9 +34,10 @@ html.parser inspect io itertools json linecache locale logging math mmap multipr
 operator os pathlib pickle pprint queue re reprlib secrets select shlex shutil signal sqlite3 stat
 statistics string struct sys tempfile textwrap threading time timeit token tokenize traceback types
 typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
-numpy pandas pyarrow
 """
-WARM = _WARM.split()
+STANDARD = _STANDARD.split()
+LIBRARIES = ["numpy", "pandas", "pyarrow"]  # they take long
+WARM = [*STANDARD, *LIBRARIES]
 Began = Callable[[], contextlib.AbstractContextManager[None]]
 
 

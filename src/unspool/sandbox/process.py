@@ -32,11 +32,12 @@ from ..errors import ConfigError, ContextError, SandboxError, SandboxLost, Sandb
 from ..types import CellOutcome, TextPart
 from . import _launch
 from ._cell import CellEnd, CellRun
-from ._early import Stay, may_begin_early
 from ._handover import Handed, hand_over_async
+from ._libraries import names_a_library
 from ._memory import free_memory
 from ._processes import Maker, NodeProcesses
 from ._request import Libraries, Request
+from ._small import may_begin_small, more_memory
 from ._why import why_killed
 from .protocol import CellResult, HostReply, OnCall, ReplSpec
 
@@ -78,7 +79,7 @@ class Home(ABC):
     def maker(self, spec: ReplSpec) -> Maker:
         """Who makes the processes of a REPL that begins, or begins anew."""
 
-    def early(self) -> _launch.Early | None:
+    def small(self, spec: ReplSpec) -> _launch.Small | None:
         """Who makes those of a REPL that needs no libraries yet, where that is sooner."""
         return None
 
@@ -107,8 +108,8 @@ class ProcessSandbox(Home):
 
     ``namespaces=False`` does without namespaces even where they are to be had: the second tier, as
     on a machine that refuses them. It is for tests and for a look at what such a machine gives.
-    ``libraries`` says when numpy, pandas and pyarrow are imported for all REPLs: ``"beside"`` the first of
-    them, which need not wait for it, ``"before"`` any, or ``"never"``: code that asks for one imports it.
+    ``libraries`` says when numpy, pandas and pyarrow are imported: ``"beside"`` REPLs that do without, for
+    those whose first cell names one; ``"before"`` any REPL, for all; ``"never"``: by code that asks for one.
     """
 
     takes_parts = True
@@ -184,8 +185,8 @@ class ProcessSandbox(Home):
         with contextlib.suppress(SandboxUnavailable):  # which open will say
             _launch.zygote(self.kind)
 
-    def early(self) -> _launch.Early | None:
-        return _launch.zygote(self.kind).early
+    def small(self, spec: ReplSpec) -> _launch.Small | None:
+        return _launch.zygote(self.kind).small(likely=spec.libraries or spec.tables)
 
 
 class ProcessRepl:
@@ -201,11 +202,11 @@ class ProcessRepl:
         self._cells = 0  # the number of the last that has begun
         self._made: list[str] = []
         self._fresh = True  # no cell has run in it
-        self._stay: Stay | None = None  # in a node of the early zygote
+        self._small: _launch.Small | None = None  # who has made its node, until a cell runs in it
         self._turn = asyncio.Lock()
         self._closed = False
 
-    async def start(self) -> None:
+    async def start(self, *, small: bool = True) -> None:
         """Opens the processes, with the context alone in the namespace."""
         context = self._spec.context
         if self._handed is None:
@@ -215,17 +216,18 @@ class ProcessRepl:
         handed = self._handed
         self._memory = self._memory or self._sandbox.default_memory()
         request: Request = {
-            "memory": self._memory,
+            "memory": 0,
             "mapped": handed.size,
             "context": handed.layout,
             "start": handed.start,
             "length": handed.length,
             "files": self._spec.files,
         }
-        may_be_early = not self._cells and may_begin_early(self._spec, handed, self._memory)
+        may_be_small = small and not self._cells and may_begin_small(self._spec, handed, self._memory)
         for left in reversed(range(TRIES)):
-            early = self._sandbox.early() if may_be_early else None
-            node = NodeProcesses(early or self._sandbox.maker(self._spec))
+            made_by = self._sandbox.small(self._spec) if may_be_small else None
+            request["memory"] = self._memory + (0 if made_by is None else more_memory(self._memory))
+            node = NodeProcesses(made_by or self._sandbox.maker(self._spec))
             try:
                 await node.open(self._spec, handed, request)
                 break
@@ -237,8 +239,8 @@ class ProcessRepl:
             raise SandboxLost("the REPL was closed while it was opened")
         self._node = node
         self._fresh = True
-        self._stay = None if early is None else Stay(early, self._move)
-        if early is None:
+        self._small = made_by
+        if made_by is None:
             self._keep_what_is_shared(handed)
 
     def _keep_what_is_shared(self, handed: Handed) -> None:
@@ -248,31 +250,15 @@ class ProcessRepl:
         if handed.size <= _SMALL or whole > 2 * handed.size or sys.platform != "linux":
             self._drop_context()
 
-    async def _move(self) -> None:
-        """From a node of the early zygote to one of the warm: before the first cell nobody sees it."""
-        async with self._turn:
-            await self._move_now()
-
-    async def _move_now(self) -> None:
-        before, stay = self._node, self._stay
-        if before is None or stay is None or self._closed:
-            return
-        try:
-            await self.start()
-        except (SandboxError, ContextError):  # the one that there is will do
-            return
-        await before.close()
-
     async def _settle(self, code: str) -> None:
-        """Where the first cell runs."""
-        stay = self._stay
-        assert stay is not None
-        if await stay.before(code):
-            await self._move_now()
-        for ended in (stay, self._stay):
-            if ended is not None:
-                await ended.end()
-        self._stay = None
+        """Where the first cell runs: what names a library, where that is there, which nobody sees."""
+        small, before = self._small, self._node
+        assert small is not None
+        if names_a_library(code) and await small.warm_by_then() and before is not None and not self._closed:
+            with contextlib.suppress(SandboxError, ContextError):  # the one that there is will do
+                await self.start(small=False)
+                await before.close()
+        self._small = None
         if self._handed is not None:
             self._keep_what_is_shared(self._handed)
 
@@ -294,8 +280,10 @@ class ProcessRepl:
         async with self._turn:
             if self._closed:
                 raise SandboxLost("the REPL is closed")
-            if self._stay is not None:
+            if self._small is not None:
                 await self._settle(code)
+                if self._closed:
+                    raise SandboxLost("the REPL is closed")
             notes: list[str] = []
             if self._node is None or self._node.lost is not None:
                 notes.append(await self._restart("its process ended between two cells"))
@@ -313,7 +301,7 @@ class ProcessRepl:
         async with self._turn:
             if self._closed or self._node is None or self._node.lost is not None:
                 raise SandboxLost("the REPL is not there any more")
-            if self._stay is not None:
+            if self._small is not None:
                 await self._settle("")
             twin = ProcessRepl(self._sandbox, self._spec, on_call)
             twin._memory, twin._cells = self._memory, self._cells
@@ -324,8 +312,6 @@ class ProcessRepl:
 
     async def close(self) -> None:
         self._closed = True
-        if self._stay is not None:
-            await self._stay.end()
         try:
             if self._node is not None:
                 await self._node.close()

@@ -93,6 +93,7 @@ class ReplSpec:
     :mod:`unspool.reach.dataframes`); without it they are lists of records.
     ``files``: descriptors of the user's files will be handed to it.
     ``without``: functions of the REPL contract that this one does not have.
+    ``libraries``: its code will probably use numpy, pandas or pyarrow: it has them from the start, if it can.
     """
 
     context: object
@@ -104,6 +105,7 @@ class ReplSpec:
     tables: bool = False
     files: bool = False
     without: tuple[str, ...] = ()
+    libraries: bool = False
 
 
 @dataclass(frozen=True, slots=True)

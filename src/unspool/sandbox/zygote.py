@@ -5,9 +5,10 @@ sends it :class:`Setup`. It enters the sandbox (``linux.enter``) while it has on
 imported, then imports what models use (and says so), and answers every ``open`` request by forking a keeper,
 which forks the worker. It ends when the host's end of the first socket closes.
 
-The imports take a second, for which a REPL need not wait: where there is a second socket, a fork that has
-not made them, the *early* zygote, answers the requests that come over it. It ends when the host closes its
-end and its last node has ended.
+The imports take a second, for which a REPL need not wait, and a process that has numpy, pandas and pyarrow
+takes twice as long to fork: where there is a second socket, a fork that has not made them, the *small*
+zygote, answers the requests that come over it. Told to settle, when nobody waits for it, it imports the rest
+of what models use.
 
 A request carries file descriptors: the worker's control socket, the keeper's orders, the memfd with the
 context, and one for what cells print. What goes wrong before the first request is sent to the host in words.
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING or __package__:
     from . import _birth, _forks, _practice, _texts, _warm, keeper, linux, worker
-    from ._request import Libraries, Setup
+    from ._request import SETTLE, Libraries, Setup
 else:  # executed as a file: its siblings are not a package here
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import _birth
@@ -42,11 +43,11 @@ else:  # executed as a file: its siblings are not a package here
     import keeper
     import linux
     import worker
-    from _request import Libraries, Setup
+    from _request import SETTLE, Libraries, Setup
 
     sys.path[0:1] = []
 
-SPARES = 3  # nodes that wait for a request
+SPARES, FEW = 3, 1  # nodes that wait for a request
 MOST_SPARES = 8  # where so many were asked for at once
 QUIET = 10  # milliseconds without a request, after which another one is made
 CALM = 150  # the same for those beyond the usual
@@ -70,8 +71,8 @@ class Zygote:
         self._wanted = spares
         self._asked = 0.0  # when a request came last
 
-    def serve(self, early: socket.socket | None = None) -> NoReturn:
-        """Becomes a zygote, and another one that answers ``early`` until this one is warm."""
+    def serve(self, small: socket.socket | None = None) -> NoReturn:
+        """Becomes a zygote, and another one without libraries, which answers ``small``."""
         setup: Setup = json.loads(self._control.recv(1 << 20) or b"null") or os._exit(0)
         hello: dict[str, object] = {}
         try:
@@ -81,8 +82,9 @@ class Zygote:
             os._exit(1)
         self._tell(hello)
         self._heed(signal.SIGTERM)  # while it imports, it does not listen for the end of the host
-        if early is not None:
-            self._fork_early(early)
+        if small is not None:
+            self._fork_small(small)
+            self._usual = self._wanted = FEW  # most REPLs are the other one's
             poll = select.poll()
             poll.register(self._control, select.POLLIN)
             if any(event & select.POLLHUP for _, event in poll.poll(HEAD_START)):
@@ -116,7 +118,10 @@ class Zygote:
             data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 8)
             if not data:
                 self._end()
-            self._open(data, fds)
+            if data == SETTLE:
+                self._settle()
+            else:
+                self._open(data, fds)
 
     def _patience(self) -> float | None:
         """Milliseconds to wait for a request before another spare is made; None: until one comes.
@@ -145,20 +150,38 @@ class Zygote:
             self._leave_cold()
         else:
             done = _warm.warm_up(_warm.WARM)
+        self._make_ready()
+        return done
+
+    def _make_ready(self) -> None:
+        """What nodes would do each for itself, and what their forks need not copy then."""
         _forks.unwatch()
         _birth.reseed()  # as each node will
         _practice.practise()
         gc.collect()
         self._held = _practice.fill_up()
         gc.freeze()
-        return done
 
     @staticmethod
     def _leave_cold() -> None:
         sys.meta_path.insert(0, _warm.Late(_warm.WARM, worker.seed_numpy, worker.beginning))
 
-    def _fork_early(self, control: socket.socket) -> None:
-        """The early zygote. It ends with this one at the latest."""
+    def _settle(self) -> None:
+        """The small one, now that nobody waits for its nodes: what the standard library has for them."""
+        sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _warm.Late)]
+        _forks.watch()
+        _warm.warm_up(_warm.STANDARD)
+        self._leave_cold()
+        self._make_ready()
+        old = list(self._spares)  # they have none of it
+        self._spares.clear()  # before they end, which may be seen at once
+        for _, post in old:
+            post.close()
+        self._usual = self._wanted = SPARES
+        self._tell({"settled": True})
+
+    def _fork_small(self, control: socket.socket) -> None:
+        """The small zygote. It ends with this one at the latest."""
         parent = os.getpid()
         pid = _forks.fork()
         if pid:
@@ -174,10 +197,10 @@ class Zygote:
                 self._control.close()
                 self._leave_cold()
                 _forks.unwatch()
-                early = Zygote(control, spares=1)
-                early._hardened, early._zero_copy = self._hardened, self._zero_copy
-                early._make_spare()
-                early._answer()
+                small = Zygote(control, spares=FEW)
+                small._hardened, small._zero_copy = self._hardened, self._zero_copy
+                small._make_spare()
+                small._answer()
         finally:
             os._exit(1)
 
