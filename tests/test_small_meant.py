@@ -175,3 +175,45 @@ def test_a_pattern_without_its_hole_is_meant_of_the_number_beside_it(name: str) 
     assert ran("How many have a price over 398?", STOCK, code)[0] == sum(
         n * 7 % 400 > 397 for n in range(300)
     )
+
+
+def shown_for(query: str, context: object) -> str:
+    root = ScriptedModel(["```python\nprint(1)\nsubmit(1)\n```"] * 2)
+    RLM(root, profile="small", runs=False).run(query, context)
+    return root.requests[0].messages[-1].text
+
+
+def test_of_code_those_are_shown_that_the_question_names() -> None:
+    shown = shown_for("What is the width of Yard7?", CODE)
+    assert "  Yard7\n" in shown
+    assert "  Shed0(Place)\n" not in shown
+    assert "  Shed0(Place)\n" in shown_for("How many classes are there?", CODE)
+
+
+def test_a_name_with_two_underscores_is_sought_alone() -> None:
+    code = CODE + "class Last:\n    def __getattr__(self, name):\n        return name\n"
+    shown = shown_for("Which method or function of a class is called __getattr__?", code)
+    assert "A: 1 line\n  1 like:     def __getattr__(self, name):" in shown
+    assert "B: " not in shown
+
+
+def test_paragraphs_with_titles_are_taken_by_sentences() -> None:
+    long = f"It was {'very ' * 60}old."
+    parts = [f"{thing} Works\n{PROSE}\nThe {thing} is old. It was mended. {long}" for thing in THINGS]
+    shown = shown_for("When was the chimney Works mended?", "\n".join(parts * 9))
+    assert "Prose: A, B and C are sentences" in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("Which classes name Place as their base?", True),
+        ("Which classes does Place inherit from?", False),
+    ],
+)
+def test_a_class_that_is_defined_may_be_the_base_that_is_meant(query: str, told: bool) -> None:
+    code = f"class Place(Thing):\n    def open(self):\n        pass\n\n{CODE}"
+    cells = ["print(1)\nsubmit(bases('Place'))", "print(1)\nsubmit(subclasses('Place'))"]
+    answer, errors = ran(query, code, *cells)
+    assert answer == (["Shed0", "Shed1", "Shed2", "Shed3"] if told else ["Thing"])
+    assert bool(errors) is told

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from .small_words import asked_now
 
-FEWEST_DEFINED = 3  # that make text code
+FEWEST_DEFINED, MOST_NAMED = 3, 2  # that make text code; that are shown
 LONGEST_HEAD = 60  # lines of a signature
 PYTHON = "Python code"  # what a first look calls it
 _DEFINED = re.compile(r"(\s*)(class|(?:async )?def) (\w+)\s*([(:].*)")
@@ -62,6 +62,13 @@ def modules(data: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
+def named_in(question: str, defined: Sequence[str]) -> Sequence[str]:
+    """Those of these classes or functions that a question names, a few; the first where it names none."""
+    words = set(re.findall(r"\w+", question))
+    named = [each for each in defined if each.partition("(")[0].rpartition(".")[2] in words]
+    return named[:MOST_NAMED] or defined[:1]
+
+
 def subclasses(base: str) -> list[str]:
     """The names of the classes that have it among their bases."""
     wanted = str(base).rpartition(".")[2]
@@ -76,7 +83,9 @@ def bases(name: str) -> list[str]:
     wanted = str(name).rpartition(".")[2]
     defined = [each for each in classes if each.partition("(")[0] == wanted]
     said = set(re.findall(r"\w+", asked_now))
-    above = [wanted] if not defined and "classes" in said and subclasses(wanted) else []
+    below_it = "classes" in said and wanted in said and subclasses(wanted)
+    from_it = re.search(rf"\b{re.escape(wanted)}\W+(?:inherit|derive|extend|subclass)", asked_now)
+    above = [wanted] if below_it and not from_it else []
     if defined and wanted not in said:  # taken from a line that was shown
         above = [base for base in _bases(defined[0]) if base in said]
     if above:

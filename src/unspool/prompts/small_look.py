@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .small_code import PYTHON, classes, definitions, functions, imports, is_code, modules, owners
+from .small_code import PYTHON, classes, definitions, functions, imports, is_code, modules, named_in, owners
 from .small_judged import asked_of, shared_out
 from .small_named import files_for, narrowed
 from .small_prose import blocks_of, follow, is_paragraphs, is_prose, is_wrapped, sentences_of
@@ -59,6 +59,7 @@ MANY_ASKED = re.compile(
     re.IGNORECASE,
 )
 NUMBER = re.compile(r"[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?%?")
+DUNDER = "__"  # begins a name of code that is nothing else
 NUMBERS = "numbers in: "  # before the fields that hold such
 MOST_TOLD = 4  # fields whose values are shown
 MOST_OF_TEXT = 3  # fields of records that are prose for the most part
@@ -109,6 +110,8 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
     if ranked and sum(not word.endswith(AS_IT_IS) for word in ranked[0]) >= SURE:
         # What an event may be called elsewhere ("boot" for begin) says nothing beside lines like these.
         ranked = [words for words in ranked if not all(word.startswith("~") for word in words)]
+    if any(word.startswith(DUNDER) for words in ranked for word in words):
+        ranked = [words for words in ranked if any(word.startswith(DUNDER) for word in words)]
     if ranked and any(map(_is_mark, ranked[0])):
         # The question names one thing by its mark: what is said of others only distracts.
         ranked = [words for words in ranked if any(map(_is_mark, words))]
@@ -117,7 +120,8 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
 
 def _is_mark(word: str) -> bool:
     """Whether a word of the question is the name of one thing, such as an address, a number, a host."""
-    return len(word) >= SHORTEST_MARK and not word.endswith(AS_IT_IS) and any(map(str.isdigit, word))
+    named = any(map(str.isdigit, word)) or word.startswith(DUNDER)
+    return len(word) >= SHORTEST_MARK and not word.endswith(AS_IT_IS) and named
 
 
 def look(
@@ -150,8 +154,9 @@ def look(
         return
     if code := is_code(data):
         _print_code(question, data)
-    wrapped = not code and not columns and (is_wrapped(data) or (not many and is_paragraphs(data)))
-    texts = sentences_of(blocks_of(data) if wrapped else data) if wrapped or prose else data
+    cut = not code and not columns and is_wrapped(data)
+    wrapped = cut or (not code and not columns and not many and is_paragraphs(data))
+    texts = sentences_of(blocks_of(data) if cut else data) if wrapped or prose else data
     groups = groups_for(question, texts)
     few = {} if wrapped or prose else fields_of(data)
     _print_fields(_meant(question, few))
@@ -228,7 +233,7 @@ def _print_code(question: str, data: Sequence[str]) -> None:
         f"{PYTHON}: classes ({len(classes)}), functions ({len(functions)}), owners ({len(owners)}), "
         f"imports ({len(imports)}), as"
     )
-    for some in (classes[:1], functions[:1], owners[:1], imports[:1]):
+    for some in (named_in(question, classes), named_in(question, functions), owners[:1], imports[:1]):
         for each in some:
             print(f"  {each[:WIDTH]}")  # noqa: T201
 

@@ -53,10 +53,12 @@ def is_wrapped(data: Sequence[str]) -> bool:
 
 
 def is_paragraphs(data: Sequence[str]) -> bool:
-    """Whether each of these lines is a paragraph of several sentences; one alone may be a whole text."""
-    some = [line for line in data[:2_000] if line.strip()]
+    """Whether these are paragraphs of several sentences, with titles or without; one may be a whole text."""
+    solid = [line for line in data[:2_000] if line.strip()]
+    some = [line for line in solid if len(line) > LONGEST_TITLE]
     begun = [line for line in some if len(line) >= LONG and line.lstrip(_QUOTES)[:1].isalpha()]
-    return 2 * sum(len(_SENTENCE_END.findall(line)) >= FEW_ENDS for line in begun) > len(some)
+    several = sum(len(_SENTENCE_END.findall(line)) >= FEW_ENDS for line in begun)
+    return 2 * several > len(some) > len(solid) // 3
 
 
 def blocks_of(data: Sequence[str]) -> list[str]:

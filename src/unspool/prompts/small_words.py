@@ -94,7 +94,7 @@ def sought(question: str) -> dict[str, Sought]:
     for said, date in dates_in(text).items():
         text = text.replace(said, " ", 1)
         found[said] = Sought(date.forms, False, date.pattern, None)
-    for said in re.findall(r"[^\W_](?:[\w.:/@$\[\]'’-]*[^\W_])?", text):
+    for said in re.findall(r"(?:\b__)?[^\W_](?:[\w.:/@$\[\]'’-]*[^\W_])?(?:__\b)?", text):
         word = re.sub(r"['’]s$", "", said)
         low = word.casefold()
         if low in COMMON_WORDS or (len(word) == 1 and not word.isdigit()):
