@@ -2,7 +2,7 @@
 
 ``scripts/bench local [--set SET] [--only KIND] [--model NAME] [--json FILE] [--show]`` prints a line per
 question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile was tuned
-on the sets ``tuned``, ``more``, ``opened`` and ``made``; ``held-out`` was left alone.
+on the sets ``tuned``, ``more``, ``opened``, ``made`` and ``ranges``; ``held-out`` was left alone.
 It ends with 1 where fewer than 70% are right.
 """
 
@@ -27,6 +27,7 @@ from tests.local_held_out import HELD_OUT
 from tests.local_made import MADE
 from tests.local_more import MORE
 from tests.local_opened import OPENED
+from tests.local_ranges import RANGES
 from tests.local_suite import SUITE, Question
 
 from unspool import RLM
@@ -34,7 +35,7 @@ from unspool.types import Run
 
 MODEL = "local:qwen2.5-coder-1.5b"
 GOAL = 0.7
-SETS = {"tuned": SUITE, "more": MORE, "opened": OPENED, "made": MADE, "held-out": HELD_OUT}
+SETS = {"tuned": SUITE, "more": MORE, "opened": OPENED, "made": MADE, "ranges": RANGES, "held-out": HELD_OUT}
 MAX_TURNS = 10
 
 

@@ -1,7 +1,7 @@
 """Questions over real data that show what the local model can do. ``scripts/bench local`` runs them.
 
 Contract: every gold answer is computed from the data by code that stands here; nothing is typed in.
-The small profile was tuned on these, ``local_more`` and ``local_opened``; ``local_held_out`` is held out.
+The small profile was tuned on all sets but one; ``local_held_out`` is held out.
 Scoring is strict (the same number, the same name) except where meaning is judged item by item: there a
 count may be off by one and a list of labels needs a stated share of them right.
 

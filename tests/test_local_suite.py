@@ -11,9 +11,10 @@ from .local_held_out import HELD_OUT
 from .local_made import MADE
 from .local_more import MORE
 from .local_opened import OPENED
+from .local_ranges import RANGES
 from .local_suite import SUITE, Question, near_number, same_name, same_number, same_set, share_right
 
-TUNED_ON = (*SUITE, *MORE, *OPENED, *MADE)
+TUNED_ON = (*SUITE, *MORE, *OPENED, *MADE, *RANGES)
 ALL = (*TUNED_ON, *HELD_OUT)
 BY_ID = {question.id: question for question in ALL}
 
