@@ -18,10 +18,11 @@ from .local_suite import Question, same_name, same_number
 
 WOODS = "Walnut Oak Pine Beech Birch Maple Cherry Ash Elm Teak".split()  # noqa: SIM905
 THINGS = "desk chair shelf lamp stool table bench drawer frame tray".split()  # noqa: SIM905
-SURNAMES = (
-    "Adams Abbott Baker Barnes Bell Bishop Brown Burke Carter Chapman Clark Cole Cooper Cox Cross Davies Dean "
-    "Dixon Doyle Evans Ford Fox Grant Gray Green Hall Harris Hill Hunt Jones Kelly King Lane Lee Marsh Mills"
-).split()  # noqa: SIM905
+SURNAMES = [
+    *["Adams", "Abbott", "Baker", "Barnes", "Bell", "Bishop", "Brown", "Burke", "Carter", "Chapman", "Clark", "Cole", "Cooper", "Cox", "Cross"],
+    *["Davies", "Dean", "Dixon", "Doyle", "Evans", "Ford", "Fox", "Grant", "Gray", "Green", "Hall", "Harris", "Hill", "Hunt", "Jones", "Kelly", "King"],
+    *["Lane", "Lee", "Marsh", "Mills"],
+]  # fmt: skip
 STATUSES = (200, 201, 204, 301, 302, 304, 400, 401, 403, 404, 409, 418, 429, 500, 502, 503)
 
 
