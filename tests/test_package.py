@@ -172,7 +172,10 @@ def test_the_rooms_do_not_know_each_other(room: str, stranger: str) -> None:
             assert not [name for name in imports(path) if f"{name}.".startswith(f"unspool.{stranger}.")]
 
 
-@pytest.mark.parametrize("name", ["types.py", "reading.py", "errors.py"])
+VOCABULARY = ("unspool.types.", "unspool.reading.", "unspool.money.")
+
+
+@pytest.mark.parametrize("name", ["types.py", "reading.py", "errors.py", "money.py"])
 def test_the_vocabulary_stands_alone(name: str) -> None:
     own = [found for found in imports(ROOT / name) if found.startswith("unspool.")]
-    assert not [found for found in own if not f"{found}.".startswith(("unspool.types.", "unspool.reading."))]
+    assert not [found for found in own if not f"{found}.".startswith(VOCABULARY)]
