@@ -248,6 +248,7 @@ class Small:
             try:
                 socket.send_fds(self.control, [json.dumps(request).encode()], fds)
             except OSError as error:
+                self.control.close()
                 self.zygote.without_small()  # the next one is asked of the zygote itself
                 raise Died(f"the sandbox cannot start: {error}") from None
 
