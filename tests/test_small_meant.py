@@ -217,3 +217,10 @@ def test_a_class_that_is_defined_may_be_the_base_that_is_meant(query: str, told:
     answer, errors = ran(query, code, *cells)
     assert answer == (["Shed0", "Shed1", "Shed2", "Shed3"] if told else ["Thing"])
     assert bool(errors) is told
+
+
+@pytest.mark.parametrize("pattern", ["{} 5", "x {} 5", "5", "price={} 5"])
+def test_a_line_of_a_megabyte_is_read_in_passing(pattern: str) -> None:
+    line = "x" * 500_000
+    code = f"print(len(values(lines, {pattern!r})), len(below({pattern!r}, 3)), len(find({pattern!r})))\nsubmit('done')"
+    assert ran("What is it?", f"{line}\nx 7 5\n", code) == ("done", [])

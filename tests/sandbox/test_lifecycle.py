@@ -272,7 +272,8 @@ async def test_what_waits_ready_may_be_killed(kind: str) -> None:
         for most in (99, 3):  # all of them but the first, that the others descend from; then a few
             zygote = _launch.zygote(sandbox.kind)
             assert zygote.pid is not None
-            waits = await settled(lambda of=zygote.pid: len(below(of)) >= 3)  # type: ignore[misc]
+            # A keeper and a worker: its small zygote may be gone, as after a test in this process that kills.
+            waits = await settled(lambda of=zygote.pid: len(below(of)) >= 2)  # type: ignore[misc]
             assert waits, (most, below(zygote.pid))
             for pid in sorted(below(zygote.pid), reverse=True)[:most]:
                 with contextlib.suppress(ProcessLookupError):

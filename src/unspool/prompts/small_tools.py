@@ -76,7 +76,11 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
         hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
     if not hits and any("{}" in text for text in wanted):  # as patterns of values have it
         forms = [[re.compile(form, re.IGNORECASE) for form in _forms_of_pattern(text)] for text in wanted]
-        hits = [line for line in pool if all(any(form.search(line) for form in each) for each in forms)]
+        hits = [
+            line
+            for line in pool
+            if all(any(form.search(line[:MOST_IN_LINE]) for form in each) for each in forms)
+        ]
     if not hits and any(map(_COMPARED.fullmatch, wanted)):
         return _compared(wanted, pool)
     if columns and any(text.endswith(" ") for text in wanted):  # "shop-2 " is the whole of a value
@@ -206,14 +210,16 @@ def _values_of_field(pattern: str, rows: Sequence[str]) -> list[str]:
 
 _BETWEEN = r"[\s=:]"
 _WORD = r"\S+"
-_HOLES = (r"\S+?", ".+?")
+# Both bounded, so that a line of a megabyte without a space takes no longer than its length says.
+MOST_IN_LINE = 50_000  # characters by which patterns are tried
+_HOLES = (r"\S{1,400}?", ".{1,400}?")
 
 
 def _values_by(forms: Sequence[str], hits: Sequence[str]) -> list[str]:
     compiled = [re.compile(form) for form in forms]
     found: list[str] = []
     for line in hits:
-        match = next((match for form in compiled if (match := form.search(line))), None)
+        match = next((match for form in compiled if (match := form.search(line[:MOST_IN_LINE]))), None)
         if match:
             found.append((match[1] if match.groups() else match[0]).removesuffix("):").strip(" ,;)]"))
     return found
@@ -257,7 +263,7 @@ def _forms_of_pattern(pattern: str) -> list[str]:
 def _loose(pattern: str) -> str:
     """The pattern with any of space, = and : where it has one of them."""
     parts = [re.escape(part) for part in re.split(r"[\s=:]+", pattern.removeprefix("^"))]
-    return r"[\s=:#-]+".join(parts).replace(re.escape("{}"), f"({_WORD})")
+    return r"[\s=:#-]+".join(parts).replace(re.escape("{}"), r"(\S{1,400})")
 
 
 _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
