@@ -120,8 +120,7 @@ def groups_for(question: str, data: Sequence[str]) -> list[list[str]]:
 
 def _is_mark(word: str) -> bool:
     """Whether a word of the question is the name of one thing, such as an address, a number, a host."""
-    named = any(map(str.isdigit, word)) or word.startswith(DUNDER)
-    return len(word) >= SHORTEST_MARK and not word.endswith(AS_IT_IS) and named
+    return len(word) >= SHORTEST_MARK and not word.endswith(AS_IT_IS) and any(map(str.isdigit, word))
 
 
 def look(

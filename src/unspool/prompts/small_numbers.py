@@ -20,18 +20,12 @@ runs in the REPL, after that of :mod:`unspool.prompts.small_tools`; so it is sta
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .small_look import NUMBER, columns
+from .small_look import columns
 from .small_records import Row
-from .small_tools import _forms_of_pattern, _loose, _values_by, field, lines
-
-
-def _number(text: str) -> float | None:
-    found = NUMBER.match(text.strip())
-    return float(re.sub(r"[^\d.eE+-]", "", found[0])) if found else None
+from .small_tools import _at_hole, _number, field, lines
 
 
 def numbered(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
@@ -47,13 +41,6 @@ def numbered(hits: Iterable[str], name: int | str) -> list[tuple[str, float]]:
     if found and not told:
         print(f"{name!r} holds no numbers. sums(lines, {name!r}, 'a field of numbers') adds those up by it.")  # noqa: T201
     return told
-
-
-def _at_hole(hits: Sequence[str], pattern: str) -> list[tuple[str, str]]:
-    for forms in (_forms_of_pattern(pattern), [_loose(pattern)]):
-        if found := [(line, value) for line in hits for value in _values_by(forms, [line])[:1]]:
-            return found
-    return []
 
 
 def _count(found: Sequence[tuple[str, str]]) -> int:

@@ -81,8 +81,8 @@ def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
             for line in pool
             if all(any(form.search(line[:MOST_IN_LINE]) for form in each) for each in forms)
         ]
-    if not hits and any(map(_COMPARED.fullmatch, wanted)):
-        return _compared(wanted, pool)
+    if not hits and any(map(_COMPARED.fullmatch, texts)):
+        return _compared(texts, pool)
     if columns and any(text.endswith(" ") for text in wanted):  # "shop-2 " is the whole of a value
         whole = [re.compile(rf"(?<!\w){re.escape(text.strip())}(?!\w)") for text in wanted]
         hits = [line for line in pool if all(each.search(line.casefold()) for each in whole)] or hits
@@ -116,18 +116,17 @@ _COMPARES: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def _compared(wanted: Sequence[str], pool: Sequence[str]) -> list[str]:
+def _compared(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
     """The lines whose number behind a word is as the text says ("price < 50"), and that have the others."""
     hits = list(pool)
-    for text in wanted:
+    for text in texts:
         if not (said := _COMPARED.fullmatch(text)):
-            hits = [line for line in hits if text in line.casefold()]
+            hits = [line for line in hits if text.casefold() in line.casefold()]
             continue
-        behind = re.compile(rf"{re.escape(said[1])}[\s=:]*{NUMBER.pattern}", re.IGNORECASE)
         limit, compare = float(said[3].replace(",", "")), _COMPARES[said[2]]
-        found = ((line, behind.search(line)) for line in hits)
-        told = [(line, re.sub(r"[^\d.eE+-]", "", each[0][len(said[1]) :])) for line, each in found if each]
-        hits = [line for line, number in told if compare(float(number.lstrip("+")), limit)]
+        behind = [f"(?i){_loose(f'{said[1]}={{}}')}"]  # with whatever stands between
+        told = ((line, _number(value)) for line in hits for value in _values_by(behind, [line])[:1])
+        hits = [line for line, number in told if number is not None and compare(number, limit)]
     return hits
 
 
@@ -264,6 +263,18 @@ def _loose(pattern: str) -> str:
     """The pattern with any of space, = and : where it has one of them."""
     parts = [re.escape(part) for part in re.split(r"[\s=:]+", pattern.removeprefix("^"))]
     return r"[\s=:#-]+".join(parts).replace(re.escape("{}"), r"(\S{1,400})")
+
+
+def _number(text: str) -> float | None:
+    found = NUMBER.match(text.strip())
+    return float(re.sub(r"[^\d.eE+-]", "", found[0])) if found else None
+
+
+def _at_hole(hits: Sequence[str], pattern: str) -> list[tuple[str, str]]:
+    for forms in (_forms_of_pattern(pattern), [_loose(pattern)]):
+        if found := [(line, value) for line in hits for value in _values_by(forms, [line])[:1]]:
+            return found
+    return []
 
 
 _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?![\d:])")
