@@ -1,6 +1,7 @@
 """Questions over real data, answered by the local model through the real engine.
 
-``scripts/bench local [--set SET] [--only KIND] [--model NAME] [--json FILE] [--show]`` prints a line per
+``scripts/bench local [--set SET] [--only KIND] [--model NAME] [--branches N]
+[--json FILE] [--show]`` prints a line per
 question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile was tuned
 on the sets ``tuned``, ``more``, ``opened``, ``made`` and ``ranges``; ``held-out`` was left alone.
 It ends with 1 where fewer than 70% are right.
@@ -52,9 +53,9 @@ class Row:
     seconds: float
 
 
-def ask(rlm: RLM, question: Question) -> tuple[Row, Run]:
+def ask(rlm: RLM, question: Question, branches: int) -> tuple[Row, Run]:
     started = time.perf_counter()
-    run = rlm.run(question.question, question.context())
+    run = rlm.run(question.question, question.context(), branches=branches)
     gold = question.gold()
     right = run.status == "answered" and question.score(run.answer, gold)
     row = Row(
@@ -118,6 +119,7 @@ def main() -> int:
     parser.add_argument("--set", choices=SETS, default="tuned", help="which questions (default tuned)")
     parser.add_argument("--only", choices=kinds, help="questions of this kind alone")
     parser.add_argument("--model", default=MODEL, help=f"the model asked (default {MODEL})")
+    parser.add_argument("--branches", type=int, default=1, help="how many try each, the agreed answer counts")
     parser.add_argument("--json", metavar="FILE", help="write what was measured to this file")
     parser.add_argument("--show", action="store_true", help="show the code of what went wrong")
     settings = parser.parse_args()
@@ -125,7 +127,7 @@ def main() -> int:
     with RLM(settings.model, max_turns=MAX_TURNS) as rlm:
         for question in SETS[settings.set]:
             if settings.only in (None, question.kind):
-                row, run = ask(rlm, question)
+                row, run = ask(rlm, question, settings.branches)
                 rows.append(row)
                 print(show(row), flush=True)
                 if settings.show and not row.right:
@@ -136,6 +138,7 @@ def main() -> int:
         result = {
             "model": settings.model,
             "set": settings.set,
+            "branches": settings.branches,
             "share": share,
             "rows": [asdict(row) for row in rows],
         }
