@@ -69,35 +69,56 @@ def find(*texts: str, among: Iterable[str] | None = None) -> Hits:
 
 def _found(texts: Sequence[str], among: Iterable[str] | None) -> list[str]:
     pool = lines if among is None and isinstance(lines, Sequence) else list(lines if among is None else among)
+    for meant in (_plainly, _as_patterns, _compared, _of_dates, _called):
+        if (hits := meant(texts, pool)) is not None:
+            return hits
+    return _with_most_words(texts, pool)
+
+
+def _low(texts: Sequence[str]) -> list[str]:
+    """The texts without case; of rows, which have "name=value" whatever the text had, as those have it."""
+    low = [str(text).casefold() for text in texts]
+    return [re.sub(r"(?<=\w) ?[=:] ", "=", text) for text in low] if columns else low
+
+
+def _plainly(texts: Sequence[str], pool: Sequence[str]) -> list[str] | None:
+    """The lines that have the texts."""
     wanted = [str(text).casefold() for text in texts]
     hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
-    if columns and not hits:  # a row has "name=value", whatever the text had
-        wanted = [re.sub(r"(?<=\w) ?[=:] ", "=", text) for text in wanted]
+    if columns and not hits:
+        wanted = _low(texts)
         hits = [line for line in pool if all(text in line.casefold() for text in wanted)]
-    if not hits and any("{}" in text for text in wanted):  # as patterns of values have it
-        forms = [[re.compile(form, re.IGNORECASE) for form in _forms_of_pattern(text)] for text in wanted]
-        hits = [
-            line
-            for line in pool
-            if all(any(form.search(line[:MOST_IN_LINE]) for form in each) for each in forms)
-        ]
-    if not hits and any(map(_COMPARED.fullmatch, texts)):
-        return _compared(texts, pool)
     if columns and any(text.endswith(" ") for text in wanted):  # "shop-2 " is the whole of a value
         whole = [re.compile(rf"(?<!\w){re.escape(text.strip())}(?!\w)") for text in wanted]
         hits = [line for line in pool if all(each.search(line.casefold()) for each in whole)] or hits
-    if hits or not wanted or (hits := _of_dates(texts, pool)):
-        return hits
-    if any(
-        text.endswith("(") for text in wanted
-    ):  # a call of code, which the signatures have and not the lines
-        hits = [each for each in functions if all(text in each.casefold() for text in wanted)]
-        if hits:
-            return hits
+    return hits if hits or not texts else None
+
+
+def _as_patterns(texts: Sequence[str], pool: Sequence[str]) -> list[str] | None:
+    """The lines that fit the texts as :func:`values` has them, with {} for what varies."""
+    if not any("{}" in text for text in texts):
+        return None
+    forms = [[re.compile(form, re.IGNORECASE) for form in _forms_of_pattern(text)] for text in _low(texts)]
+    return [
+        line for line in pool if all(any(form.search(line[:MOST_IN_LINE]) for form in each) for each in forms)
+    ] or None
+
+
+def _called(texts: Sequence[str], pool: Sequence[str]) -> list[str] | None:
+    """A call of code, which the signatures have and not the lines."""
+    wanted = _low(texts)
+    if not any(text.endswith("(") for text in wanted):
+        return None
+    return [each for each in functions if all(text in each.casefold() for text in wanted)] or None
+
+
+def _with_most_words(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
+    """The lines that have most of the words, the rarest first, and says which."""
     low = [line.casefold() for line in pool[:MOST_LINES]]
-    words = [stem_of(word) for text in wanted for word in re.findall(r"[\w.:/-]{3,}", text)]
+    words = [stem_of(word) for text in _low(texts) for word in re.findall(r"[\w.:/-]{3,}", text)]
     words = [word for word in dict.fromkeys(words) if any(word in small for small in low)]
     words.sort(key=lambda word: sum(word in small for small in low))
+    hits: list[str] = []
     kept: list[str] = []
     while words and not hits:
         hits = [line for line, small in zip(pool, low, strict=False) if all(word in small for word in words)]
@@ -116,8 +137,10 @@ _COMPARES: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def _compared(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
+def _compared(texts: Sequence[str], pool: Sequence[str]) -> list[str] | None:
     """The lines whose number behind a word is as the text says ("price < 50"), and that have the others."""
+    if not any(map(_COMPARED.fullmatch, texts)):
+        return None
     hits = list(pool)
     for text in texts:
         if not (said := _COMPARED.fullmatch(text)):
@@ -130,9 +153,8 @@ def _compared(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
     return hits
 
 
-def _of_dates(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
-    """The lines that have the dates of these texts in other forms, and all the rest of them; none where these
-    texts have no date."""
+def _of_dates(texts: Sequence[str], pool: Sequence[str]) -> list[str] | None:
+    """The lines that have the dates of these texts in other forms, and all the rest of them."""
     dates: list[Date] = []
     others: list[str] = []
     for text in map(str, texts):
@@ -142,13 +164,13 @@ def _of_dates(texts: Sequence[str], pool: Sequence[str]) -> list[str]:
             dates.append(date)
         others += [part.strip().casefold() for part in rest.split("\n") if part.strip()]
     if not dates:
-        return []
+        return None
     low = ((line, line.casefold()) for line in pool)
     return [
         line
         for line, small in low
         if all(other in small for other in others) and all(date.fits(small) for date in dates)
-    ]
+    ] or None
 
 
 def _each(hits: Iterable[str] | str) -> list[str]:
