@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from unspool import RLM
+from unspool.models.protocol import Message
+from unspool.prompts import get_profile
 from unspool.strategies.protocol import SUB_CALLS
 from unspool.testing import ScriptedModel
 
@@ -25,6 +29,48 @@ def test_nothing_speaks_of_sub_calls(profile: str, query: str) -> None:
     for name in (*SUB_CALLS, "sub-call"):
         assert name not in told
     assert "[]\n2" in model.requests[1].messages[-1].text
+
+
+def test_worked_turns_that_make_no_sub_calls_stay() -> None:
+    # A small model that is shown none never submits: what it lacks then is not the sub-calls.
+    query = 'How many lines contain the word "garden"?'
+    looked = py("print([name for name in ('find', 'ask', 'read') if name in globals()])")
+    run, model = by(
+        "no_subcalls", [looked, py("submit(1)")], "In the garden.\n" * 500, query=query, profile="small"
+    )
+    first, second = model.requests
+    worked = [message.text for message in first.messages if message.role == "assistant"]
+    assert len(worked) >= 3
+    assert all("submit(" in text for text in worked)
+    assert "['find']" in second.messages[-1].text
+    assert run.answer == 1
+
+
+def test_a_worked_turn_that_makes_sub_calls_goes_with_its_question() -> None:
+    def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
+        said = (
+            "How many?",
+            "submit(len(lines))",
+            "Who? Use llm_query. Short.",
+            "submit(find('x'))",
+            "Why?",
+            "guess(1)",
+        )
+        return tuple(Message("assistant" if n % 2 else "user", text) for n, text in enumerate(said))
+
+    profile = replace(
+        get_profile("frontier"),
+        examples=examples,
+        asking=("guess",),
+        imports=("def guess(x): return llm_query(x)",),
+    )
+    looked = py("print('guess' in globals())")
+    model = ScriptedModel([looked, py("submit(1)")])
+    RLM(model, profile=profile, runs=False).run("q", "c", strategy="no_subcalls")
+    assert [message.text for message in model.requests[0].messages[1:-1]] == [
+        "How many?", "submit(len(lines))", "Who? Short.", "submit(find('x'))"
+    ]  # fmt: skip
+    assert "False" in model.requests[1].messages[-1].text
 
 
 def test_a_model_that_asks_all_the_same_gets_a_name_error() -> None:

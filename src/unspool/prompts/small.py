@@ -232,6 +232,7 @@ SMALL = Profile(
     ways=False,
     shown=1_200,
     imports=IMPORTS,
+    asking=("ask", "read"),
     sampling=Sampling(
         temperature=0.0,
         retry_temperature=1.0,

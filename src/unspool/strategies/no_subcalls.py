@@ -11,6 +11,7 @@ a profile checks of an answer by its sub-calls is not asked.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..models.protocol import Message
@@ -29,33 +30,48 @@ def no_subcalls(given: Given) -> Plan:
 
 def bare(profile: Profile) -> Profile:
     """A profile whose REPL has no functions that ask models."""
+    asks = re.compile("|".join([_ASKS.pattern, *(rf"\b{name}\(" for name in profile.asking)]))
 
     def first(first: First) -> str:
-        return without_sub_calls(profile.first(replace(first, depth=None)))
+        return without_sub_calls(profile.first(replace(first, depth=None)), asks)
 
     def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
-        told = profile.examples(query, look, 0)
-        return () if any(_ASKS.search(message.text) for message in told) else told
+        return tuple(_able(profile.examples(query, look, 0), asks))
 
     def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         return profile.check_answer(query, value, max(sub_calls, 1))
 
     return replace(
         profile,
-        system=without_sub_calls(profile.system),
+        system=without_sub_calls(profile.system, asks),
         examples=examples,
         first=first,
-        nudge=lambda query: without_sub_calls(profile.nudge(query)),
+        imports=(*profile.imports, *(f"del {name}" for name in profile.asking)),
+        asking=(),
+        nudge=lambda query: without_sub_calls(profile.nudge(query), asks),
         check_answer=check_answer,
         tells_unread=False,
         without=OF_MODELS,
     )
 
 
-def without_sub_calls(text: str) -> str:
+def _able(examples: Sequence[Message], asks: re.Pattern[str]) -> Iterator[Message]:
+    """The worked turns that do without sub-calls: a reply that makes some goes with what it replies to. With no
+    turns at all a weak model fails at what needs no sub-call, too, and nothing would be learnt of them."""
+    turn: list[Message] = []
+    for message in examples:
+        turn.append(message)
+        if message.role != "assistant":
+            continue
+        if not asks.search(message.text):
+            yield from (replace(each, text=without_sub_calls(each.text, asks)) for each in turn)
+        turn = []
+
+
+def without_sub_calls(text: str, asks: re.Pattern[str] = _ASKS) -> str:
     """The text without what speaks of asking models: items of lists as a whole, else sentences. A numbered
     list is numbered anew."""
-    lines = [kept for line in text.split("\n") if (kept := _kept(line)) or not line]
+    lines = [kept for line in text.split("\n") if (kept := _kept(line, asks)) or not line]
     count = 0
 
     def number(_: re.Match[str]) -> str:
@@ -66,9 +82,9 @@ def without_sub_calls(text: str) -> str:
     return _NUMBER.sub(number, "\n".join(lines))
 
 
-def _kept(line: str) -> str:
-    if not _ASKS.search(line):
+def _kept(line: str, asks: re.Pattern[str]) -> str:
+    if not asks.search(line):
         return line
     if _ITEM.match(line):
         return ""
-    return " ".join(sentence for sentence in _SENTENCE.split(line) if not _ASKS.search(sentence))
+    return " ".join(sentence for sentence in _SENTENCE.split(line) if not asks.search(sentence))
