@@ -72,6 +72,16 @@ class Died(SandboxUnavailable):
     such as for want of memory. Others may live."""
 
 
+def _said(control: socket.socket) -> bytes | None:
+    """What has come over a socket that does not block. None: nothing yet; empty: no more will."""
+    try:
+        return control.recv(1 << 16)
+    except BlockingIOError:
+        return None
+    except OSError:  # it was closed here
+        return b""
+
+
 class Zygote:
     """The host's end of one zygote."""
 
@@ -186,17 +196,11 @@ class Zygote:
     def listen(self) -> bool:
         """Takes in what it has said, if it has; whether more may come. From any thread."""
         with self._lock:
-            try:
-                data = self._control.recv(1 << 16)
-            except BlockingIOError:
-                return True
-            except OSError:  # it was closed here
-                return False
-            if data:
+            if data := _said(self._control):
                 self.hello = {**self.hello, **json.loads(data)}
         if "warm" in self.hello:
             self._now_warm()
-        return bool(data)
+        return data != b""
 
     def open(self, request: Request, fds: Sequence[int]) -> None:
         try:
@@ -259,14 +263,9 @@ class Small:
 
     def listen(self) -> bool:
         """Takes in what it has said; whether more may come."""
-        try:
-            data = self.control.recv(1 << 16)
-        except BlockingIOError:
-            return True
-        except OSError:  # it was closed here
-            return False
+        data = _said(self.control)
         self.settled = self.settled or bool(data)
-        return bool(data)
+        return data != b""
 
     async def warm_by_then(self) -> bool:
         """Whether there are nodes with libraries, for which this waits, but not for ever."""
