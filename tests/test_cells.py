@@ -881,3 +881,24 @@ def test_a_megabyte_of_backticks_and_many_fences() -> None:
     for text in ("`" * 1_000_000, "```python\n" * 100_000, "\n".join(["```"] * 100_000), "~" * 1_000_000):
         assert find_cells(text).cells == ()
     assert time.process_time() - started < 60
+
+
+def test_a_cell_too_long_to_be_parsed_is_run_as_it_stands() -> None:
+    long = "x = [\n" + "    “1”,\n" * 10_000 + "]"
+    (cell,) = find_cells(f"Here:\n```python\n{long}\n```\nDone.").cells
+    assert (cell.code, cell.repairs) == (long, ())
+    (mended,) = find_cells("```python\nx = [“1”]\n```").cells
+    assert mended.code == 'x = ["1"]'
+
+
+def test_a_long_cell_that_a_tool_call_brings_is_run_with_the_fences_in_its_strings() -> None:
+    code = 'page = """\n```python\nprint(1)\n```\n"""\n' + "y = 2\n" * 20_000
+    (cell,) = find_cells("", code=[code]).cells
+    assert cell.code.strip() == code.strip()
+
+
+def test_a_reply_too_long_to_be_read_is_told_so() -> None:
+    found = find_cells("```python\nprint(1)\n```\n" + "more " * 250_000)
+    assert found.cells == ()
+    assert found.hint is not None
+    assert "your reply has 1,250,023 characters" in found.hint

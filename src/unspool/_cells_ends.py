@@ -65,7 +65,7 @@ class Ends:
                     break
                 if short is None and stop["run"] and not stop["rest"].strip() and run[0] == stop["run"][0]:
                     short = self._closed_at(stop, start)
-        if hidden and (broken or (doubtful and mend(text[start : end.body]).tree is None)):
+        if hidden and (broken or (doubtful and mend(text[start : end.body]).wrong)):
             end, reached = hidden, end.next
             self.again(end.next, reached)
         elif short and end.body == len(text) and not end.closed:

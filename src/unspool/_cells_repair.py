@@ -5,7 +5,8 @@ for byte. Else the steps below are tried in turn, each only while the text still
 every change but plain dedenting is named in ``repairs``. Nothing inside a string or a comment is
 changed, with three exceptions that cannot run otherwise: NUL and lone surrogates become escapes
 that mean the same, the fields of f-strings are code, and a smart quote may close a string.
-Time is linear in the text: a fixed number of passes and of calls to the parser.
+Time is linear in the text: a fixed number of passes and of calls to the parser. What is longer than
+``MOST_MENDED`` characters is left as it is: parsing holds up every run of the process.
 
 >>> mend("print(“hi”)").code
 'print("hi")'
@@ -22,20 +23,30 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+MOST_MENDED = 60_000  # characters: they are parsed in 0.1 s; what is longer holds data, mostly
+
 _quiet = threading.Lock()  # catch_warnings swaps a global: not two of ours at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """Code, its tree (``None``: still a syntax error) and what was changed or stands in the way."""
+    """Code, its tree (``None``: still a syntax error) and what was changed or stands in the way. ``too_long``:
+    it was not parsed, and may be right."""
 
     code: str
     tree: ast.Module | None
     repairs: tuple[str, ...] = ()
+    too_long: bool = False
+
+    @property
+    def wrong(self) -> bool:
+        return self.tree is None and not self.too_long
 
 
 def mend(code: str) -> Mended:
     """The code as it can run, or as near to that as the repairs come."""
+    if len(code) > MOST_MENDED:
+        return Mended(code, None, too_long=True)
     notes: list[str] = []
     tree = parse(code)
     for step in _STEPS:

@@ -51,6 +51,7 @@ from ._cells_marks import (
 from ._cells_repair import Mended, mend, only_magics
 from ._cells_signs import NOT_PYTHON, unmistakable, why_not_code
 
+MOST_READ = 1_000_000  # characters of a reply: no model's output limit comes near
 _ANSWER = re.compile(r"\b(?:FINAL|FINAL_VAR|SUBMIT|submit)\s?\(")
 _CODE_LINE = re.compile(
     r"^[ \t>]*(?:print\(|import \w|from \w+ import |\w+ = |for \w+ in |def \w+\(|llm_query|context\[)",
@@ -96,6 +97,8 @@ def find_cells(text: str, *, code: Sequence[str] = (), thinking: str = "") -> Fo
 
     ``thinking`` is never run; it is looked at only to say in the hint that code was left in it.
     """
+    if (size := len(text) + sum(map(len, code))) > MOST_READ:
+        return Found((), (), f"Nothing was run: your reply has {size:,} characters, too many to read. Be short.")
     reader = _Reader(text.replace("\r\n", "\n"))
     reader.read()
     for step in code:
@@ -298,7 +301,7 @@ class _Reader:
         """Code of a provider's tool call, unless the text already showed the same code."""
         if any(cell.code.strip() == code.strip() and cell.lang != "tool" for cell in self.cells):
             return
-        if "```" in code and mend(code).tree is None:
+        if "```" in code and mend(code).wrong:
             inner = _Reader(code)
             inner.read()
             if inner.cells:
