@@ -11,7 +11,7 @@
     │   └── UnknownModel             no such provider or model; lists the known ones
     ├── ContextError (ValueError)    the context cannot be read or handed over; names it
     ├── SandboxError
-    │   ├── SandboxUnavailable       this machine cannot harden; says what to do
+    │   ├── SandboxUnavailable       this machine cannot harden it, or has no room for it; says what to do
     │   └── SandboxLost              the REPL's processes are gone and could not be restarted
     ├── JournalError                 a run cannot be kept, read or resumed; says why and what to do
     │   ├── NoSuchRun                there is none of that name, or there are several
@@ -84,7 +84,7 @@ class SandboxError(UnspoolError):
 
 
 class SandboxUnavailable(SandboxError):
-    """This machine cannot give the protections of the chosen sandbox."""
+    """This machine cannot give the protections of the chosen sandbox, or not what its processes need."""
 
 
 class SandboxLost(SandboxError):

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, ContextError, NoServer, NoSuchRun, UnspoolError, WrongSetting
+from ..shortage import shortage
 from ..types import Status
 from .terminal import complain, unwritten
 
@@ -76,6 +77,11 @@ def errors_as_exits() -> Iterator[None]:
         raise typer.Exit(USAGE) from None
     except UnspoolError as error:
         complain(str(error))
+        raise typer.Exit(FAILED) from None
+    except OSError as error:
+        if (told := shortage(error)) is None:
+            raise
+        complain(told)
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
         complain("cancelled")

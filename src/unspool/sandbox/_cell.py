@@ -113,6 +113,11 @@ class CellRun:
         self._theirs = theirs
         try:
             node.start_cell(number, theirs)
+        except OSError:
+            node.listener = None
+            self._channel.close()
+            theirs.close()
+            raise
         finally:
             if sys.platform != "darwin":  # it may lose a socket that its sender closes while it is on its way
                 theirs.close()

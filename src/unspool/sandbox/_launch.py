@@ -30,6 +30,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from ..errors import SandboxUnavailable
+from ..shortage import shortage_told
 from ._request import SETTLE, Libraries, Request, Setup
 
 ENVIRONMENT: Mapping[str, str] = {
@@ -106,7 +107,12 @@ class Zygote:
         self._small: Small | None = None
         others = [theirs]
         if kind.libraries == "beside":
-            self._small = Small(self)
+            try:
+                self._small = Small(self)
+            except OSError:
+                for end in (self._control, theirs):
+                    end.close()
+                raise
             others.append(self._small.theirs)
         threading.Thread(target=self._live, args=(others,), name="unspool-zygote", daemon=True).start()
 
@@ -308,7 +314,8 @@ def zygote(kind: Kind) -> Zygote:
         if known is None or not known.alive:
             if known is not None:
                 known.close()
-            known = _zygotes[key] = Zygote(kind)
+            with shortage_told():
+                known = _zygotes[key] = Zygote(kind)
         return known
 
 

@@ -12,7 +12,8 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Protocol
 
 from ..errors import ContextError, SandboxUnavailable
@@ -24,6 +25,7 @@ from ._texts import memory_file, seal
 from .protocol import ReplSpec
 from .worker import Frame, FrameReader, ProtocolError, Screen, pack
 
+Pair = tuple[socket.socket, socket.socket]
 CLOSE_SECONDS = 5.0
 KEEPER_SECONDS = 2.0
 FORK_SECONDS = 15.0
@@ -75,8 +77,11 @@ class NodeProcesses:
 
     async def open(self, spec: ReplSpec, handed: Handed, request: Request) -> None:
         self._shown, self._room = spec.shown, _room(spec.shown)
-        control, theirs = socket.socketpair()
-        orders, keepers = _packets.pair()
+        try:
+            (control, theirs), (orders, keepers) = _pairs(socket.socketpair, _packets.pair)
+        except OSError:
+            self._close_control()
+            raise
         try:
             self._maker.open(request, [theirs.fileno(), keepers.fileno(), handed.fd, self._room])
         except BaseException:  # whatever happened, nothing was opened
@@ -98,14 +103,23 @@ class NodeProcesses:
         may use more. Raises ``SandboxUnavailable`` with what is in the way."""
         twin = NodeProcesses(self._maker)
         twin._shown, twin._room = self._shown, _room(self._shown)
-        control, theirs = socket.socketpair()
-        orders, keepers = _packets.pair()
-        desk, workers = _packets.pair()
+        try:
+            (control, theirs), (orders, keepers), (desk, workers) = _pairs(
+                socket.socketpair, _packets.pair, _packets.pair
+            )
+        except OSError:
+            twin._close_control()
+            raise
         twin._attach(control, orders)
         assert self._orders is not None
         with theirs, keepers, desk, workers:
+            try:
+                fds = _dups(theirs.fileno(), workers.fileno(), twin._room)
+            except OSError:
+                twin._hang_up()
+                raise
             self._orders.send(f"F {memory}".encode(), (keepers.fileno(), desk.fileno()))
-            self._send(pack("fork"), tuple(map(os.dup, (theirs.fileno(), workers.fileno(), twin._room))))
+            self._send(pack("fork"), fds)
         await twin._ready(FORK_SECONDS)
         return twin
 
@@ -236,6 +250,29 @@ def _room(shown: int) -> int:
     os.ftruncate(fd, Screen.size(shown))
     seal(fd, _OF_ONE_SIZE)
     return fd
+
+
+def _pairs(*makers: Callable[[], Pair]) -> list[Pair]:
+    """Sockets of all kinds, or none."""
+    with ExitStack() as made:
+        pairs: list[Pair] = []
+        for make in makers:
+            pairs.append(pair := make())
+            for end in pair:
+                made.enter_context(end)
+        made.pop_all()
+        return pairs
+
+
+def _dups(*fds: int) -> tuple[int, ...]:
+    """Descriptors of the same, all or none."""
+    with ExitStack() as made:
+        dups: list[int] = []
+        for fd in fds:
+            dups.append(dup := os.dup(fd))
+            made.callback(os.close, dup)
+        made.pop_all()
+        return tuple(dups)
 
 
 class _Lost(Exception):

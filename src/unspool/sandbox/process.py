@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from typing import Literal, cast
 
 from ..errors import ConfigError, ContextError, SandboxError, SandboxLost, SandboxUnavailable
+from ..shortage import shortage_told
 from ..types import CellOutcome, TextPart
 from . import _launch
 from ._cell import CellEnd, CellRun
@@ -208,6 +209,10 @@ class ProcessRepl:
 
     async def start(self, *, small: bool = True) -> None:
         """Opens the processes, with the context alone in the namespace."""
+        with shortage_told():
+            await self._begin(small)
+
+    async def _begin(self, small: bool) -> None:
         context = self._spec.context
         if self._handed is None:
             self._handed = context if isinstance(context, Handed) else self._sandbox.handed_on(context)
@@ -289,7 +294,9 @@ class ProcessRepl:
                 notes.append(await self._restart("its process ended between two cells"))
             assert self._node is not None
             self._cells = max(self._cells + 1, number)
-            end = await CellRun(self._node, self._cells, self._on_call).run(code, seconds)
+            with shortage_told():
+                cell = CellRun(self._node, self._cells, self._on_call)
+            end = await cell.run(code, seconds)
             if self._closed:
                 raise SandboxLost("the REPL was closed while a cell ran")
             result = await self._result(end, seconds, notes)
@@ -306,7 +313,8 @@ class ProcessRepl:
             twin = ProcessRepl(self._sandbox, self._spec, on_call)
             twin._memory, twin._cells = self._memory, self._cells
             twin._made, twin._fresh = self._made, self._fresh
-            twin._node = await self._node.fork(self._spec.memory or self._sandbox.default_memory())
+            with shortage_told():
+                twin._node = await self._node.fork(self._spec.memory or self._sandbox.default_memory())
         self._sandbox.join(twin)
         return twin
 
