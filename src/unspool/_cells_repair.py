@@ -30,8 +30,9 @@ _quiet = threading.Lock()  # catch_warnings swaps a global: not two of ours at a
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """Code, its tree (``None``: still a syntax error) and what was changed or stands in the way. ``too_long``:
-    it was not parsed, and may be right."""
+    """Code, its tree (``None``: still a syntax error) and what was changed or stands in the way.
+
+    ``too_long``: it was not parsed, and may be right."""
 
     code: str
     tree: ast.Module | None

@@ -98,7 +98,9 @@ def find_cells(text: str, *, code: Sequence[str] = (), thinking: str = "") -> Fo
     ``thinking`` is never run; it is looked at only to say in the hint that code was left in it.
     """
     if (size := len(text) + sum(map(len, code))) > MOST_READ:
-        return Found((), (), f"Nothing was run: your reply has {size:,} characters, too many to read. Be short.")
+        return Found(
+            (), (), f"Nothing was run: your reply has {size:,} characters, too many to read. Be short."
+        )
     reader = _Reader(text.replace("\r\n", "\n"))
     reader.read()
     for step in code:

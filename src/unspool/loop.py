@@ -24,6 +24,7 @@ from . import events as ev
 from ._runtime import alone, both
 from .budget import OverBudget
 from .cells import Cell, Found
+from .contexts.doubtful import doubtful
 from .contexts.sources import sources_in
 from .drafts import hand_over_draft
 from .errors import ContextError, Divergence, JournalError, ModelError, SandboxError, mishap
@@ -161,8 +162,8 @@ class NodeLoop:
             repl = await self._open(self.profile.window)
             self.history = self._first_messages(await self._first_look(repl, self.profile.look))
         self.stable = len(self.history) - 1
-        if not getattr(self.scope.sandbox, "proven", False):
-            await self._open()  # what leads to it may be wrong: known before a model is asked
+        if doubtful(self.task.context) or not getattr(self.scope.sandbox, "proven", False):
+            await self._open()  # it, or what leads there, may be wrong: known before a model is asked
         last = None if self.scope.limits.max_turns > 1 else "the one turn is used"
         while True:
             self.turn = self.api.place.turn = self.turn + 1
@@ -281,7 +282,7 @@ class NodeLoop:
             result = await self._execute(repl, self.cells, cell.code, past)
             self.api.cell_ended(result.outcome)
             repairs = (f"about the code: {repair}" for repair in cell.repairs)
-            notes = (*repairs, *self.scope.noted(result.notes), *self._take_notes())
+            notes = (*repairs, *self.scope.noted(result.notes), *self.api.take_notes())
             if past is not None and past.sealed:  # what the model was told, to the letter
                 result, notes = past.result, past.result.notes
             (read,) = [past.read] if past and past.skipped else self.api.ground.read(result.ranges, 1)
@@ -322,10 +323,6 @@ class NodeLoop:
         if past is not None and past.sealed:
             self.scope.replay.check(past, result, without_secrets(result.output))
         return result
-
-    def _take_notes(self) -> tuple[str, ...]:
-        notes, self.api.notes = tuple(self.api.notes), []
-        return notes
 
     def _hints(self, found: Found, shown: Sequence[Shown], reply: ModelReply, *, told: bool) -> list[str]:
         hints = [f"The {s.lang or 'untagged'} block was not run: {s.reason}" for s in found.skipped]

@@ -203,3 +203,8 @@ class ReplApi:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+    def take_notes(self) -> tuple[str, ...]:
+        """What there is to say since it was asked last."""
+        notes, self.notes = tuple(self.notes), []
+        return notes

@@ -1,7 +1,7 @@
 """What the machine has no more of (open files, processes, memory), as an error of the sandbox.
 
-Contract: :func:`shortage_told` turns the ``OSError`` of a shortage into :class:`SandboxUnavailable`, which says
-what is short and what to do: a node that cannot begin or go on for it has failed, and nothing else has.
+Contract: :func:`shortage_told` turns the ``OSError`` of a shortage into :class:`SandboxUnavailable`, which
+says what is short and what to do: a node that cannot begin or go on for it has failed, and nothing else has.
 
 >>> with shortage_told():
 ...     raise OSError(errno.ENOMEM, "Cannot allocate memory")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
-from unspool import RLM, Budget, Run
+from unspool import RLM, Budget, Contexts, Run
 from unspool.errors import JournalError, ModelError, SandboxError
 from unspool.events import Event, RunEnded, RunStarted, TurnStarted
 from unspool.models.protocol import Price
@@ -131,3 +131,43 @@ def test_replies_that_are_known_are_turns_and_cost_nothing() -> None:
     assert (first.status, first.turns) == ("budget", 1)
     again = RLM(ScriptedModel(script[1:]), store=store).resume(first.id, "c")
     assert (again.answer, again.turns) == (1, 2)
+
+
+def _deep(levels: int) -> list[object]:
+    value: list[object] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+NOT_DATA = {
+    "function": lambda: lambda: 1,
+    "generator": lambda: (letter for letter in "ab"),
+    "view of bytes": lambda: memoryview(b"abc"),
+    "module": lambda: threading,
+    "lock": threading.Lock,
+    "deep list": lambda: _deep(3_000),
+}
+AROUND = {
+    "alone": lambda bad: bad,
+    "in a list": lambda bad: ["a", 1, bad],
+    "in a mapping": lambda bad: {"a": {"b": ("c", bad)}},
+    "by name": lambda bad: Contexts(logs="text", other=[bad]),
+    "a key": lambda bad: {("a", bad): 1},
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND.keys())
+@pytest.mark.parametrize("make", NOT_DATA.values(), ids=NOT_DATA.keys())
+def test_an_input_that_cannot_be_handed_over_costs_nothing(
+    make: Callable[[], object], around: Callable[[object], object]
+) -> None:
+    try:
+        context = around(make())
+    except TypeError:
+        pytest.skip("no key of a mapping")
+    model = ScriptedModel([py("submit(1)")])
+    run = RLM(model, runs=False).run("q", context)
+    assert model.requests == []
+    assert run.status == "failed"
+    assert "cannot be handed to the sandbox" in run.reason

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from unspool import RLM, Budget, ConfigError, Contexts, Image, ModelError, ModelReply, Usage
+from unspool.strategies import StrategyName
+from unspool.strategies.repl_text import texts
 from unspool.testing import ScriptedModel
 
 from .helpers import WINDOW, asked, by
@@ -291,3 +295,42 @@ def test_branches_are_samples() -> None:
     run = RLM(model, runs=False).run("q", "c", strategy="direct", branches=3)
     assert run.answer == "b"
     assert len(run.branches) == 3
+
+
+def _holds_itself(kind: str) -> object:
+    ring: list[object] = []
+    if kind == "list":
+        ring.append(ring)
+    elif kind == "twice":
+        ring += [ring, ring]
+    elif kind == "mapping":
+        by_name: dict[str, object] = {"name": "bo"}
+        by_name["self"] = by_name
+        return by_name
+    else:
+        ring += ["text", {"ring": (1, ring)}]
+    return ring
+
+
+@pytest.mark.parametrize("kind", ["list", "twice", "mapping", "mixed"])
+@pytest.mark.parametrize("strategy", ["direct", "auto"])
+def test_what_holds_itself_is_shown_once_around(strategy: StrategyName, kind: str) -> None:
+    run, model = by(strategy, ["Answer: 7"], _holds_itself(kind))
+    assert run.answer == "7"
+    assert "..." in asked(model)
+    assert len(asked(model)) < 2_000
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.integers(0, 120), st.sampled_from(["list", "mapping", "tuple"]))
+def test_an_input_however_deep_has_a_text(levels: int, kind: str) -> None:
+    value: object = "the core"
+    for _ in range(levels):
+        value = [value] if kind == "list" else (value, 1) if kind == "tuple" else {"in": value}
+    assert "the core" in "".join(texts(value))
+
+
+def test_a_number_without_a_text_is_said_to_be_one() -> None:
+    run, model = by("direct", ["Answer: 7"], {"n": 10**5000})
+    assert model.requests == []
+    assert 'too many digits for a text: strategy="rlm" takes it' in run.reason

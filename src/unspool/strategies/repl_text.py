@@ -3,7 +3,8 @@
 A text is itself. Of a mapping and of a folder each entry stands under its name (``=== name ===``), short
 values behind it (``name: value``). A list has an item a line; where items are long, each stands under its
 number. Tables are CSV, databases their tables one by one, traces the file as it is; all else is JSON, or its
-repr. What no text can stand for (images, bytes) is refused by name. Nothing is held but the piece at hand.
+repr. What holds itself, or lies deeper than ``MOST_DEEP`` values in one another, is on one line, too. What no text
+can stand for (images, bytes) is refused by name. Nothing is held but the piece at hand.
 
 >>> print("".join(texts({"a": 1, "b": ["x", {"y": 2}]})))
 a: 1
@@ -21,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..reach.pieces import gathered
 
 PIECE = 100_000  # characters
+MOST_DEEP = 40
 LONG = 400  # of an item that does not stand on a line with others
 OWN = ("__unspool_text__", "to_csv", "write_csv", "to_pandas", "tolist")  # what has a text of its own
 
@@ -34,9 +36,13 @@ def texts(value: object) -> Iterator[str]:
     return gathered(_texts(value), PIECE)
 
 
-def _texts(value: object) -> Iterator[str]:
+def _texts(value: object, *around: int) -> Iterator[str]:
+    """``around``: the values that it is in, by their identity."""
+    inside = (*around, id(value))
     if isinstance(value, str):
         yield value
+    elif id(value) in around or len(around) > MOST_DEEP:
+        yield _short(value)
     elif hasattr(type(value), "__unspool_text__") and hasattr(type(value), "chunks"):  # of a file
         yield from value.chunks(PIECE)  # type: ignore[attr-defined]
     elif hasattr(value, "texts") and hasattr(value, "tree"):  # a folder, an archive
@@ -45,25 +51,25 @@ def _texts(value: object) -> Iterator[str]:
         yield from table
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _entry(str(key), item)
+            yield from _entry(str(key), item, *inside)
     elif isinstance(value, list | tuple | set | frozenset):
         for number, item in enumerate(value):
-            if _is_short(item):
+            if _is_short(item, *inside):
                 yield f"{_short(item)}\n"
             else:
                 yield f"=== {number} ===\n"
-                yield from _ended(_texts(item))
+                yield from _ended(_texts(item, *inside))
     else:
         yield _short(value)
 
 
-def _entry(name: str, item: object) -> Iterator[str]:
-    several = isinstance(item, list | tuple | set | frozenset | Mapping)
-    if _is_short(item) and not several:
+def _entry(name: str, item: object, *around: int) -> Iterator[str]:
+    several = isinstance(item, list | tuple | set | frozenset | Mapping) and id(item) not in around
+    if not several and _is_short(item, *around):
         yield f"{name}: {_short(item)}\n"
     else:
         yield f"=== {name} ===\n"
-        yield from _ended(_texts(item))
+        yield from _ended(_texts(item, *around))
 
 
 def _files(files: object) -> Iterator[str]:
@@ -114,16 +120,19 @@ def _ended(pieces: Iterable[str]) -> Iterator[str]:
         yield "\n"
 
 
-def _is_short(item: object) -> bool:
+def _is_short(item: object, *around: int) -> bool:
     """Whether it stands on a line with others."""
     if item is None or isinstance(item, bool | int | float):
         return True
     if isinstance(item, str):
         return len(item) <= LONG and "\n" not in item
+    if id(item) in around or len(around) > MOST_DEEP:
+        return True
+    inside = (*around, id(item))
     if isinstance(item, Mapping):
-        return not hasattr(item, "tree") and all(map(_is_short, item.values()))
+        return not hasattr(item, "tree") and all(_is_short(each, *inside) for each in item.values())
     if isinstance(item, list | tuple | set | frozenset):
-        return all(map(_is_short, item))
+        return all(_is_short(each, *inside) for each in item)
     return not any(hasattr(item, name) for name in OWN)
 
 
@@ -135,7 +144,22 @@ def _short(value: object) -> str:
     except NoText:
         raise
     except (TypeError, ValueError):
+        return _as_python(value)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _as_python(value: object) -> str:
+    try:
         return repr(value)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError:
+        raise NoText('a number in it has too many digits for a text: strategy="rlm" takes it') from None
+
+
+def _too_deep() -> NoText:
+    return NoText('it has values too deep in one another for a text: strategy="rlm" takes it')
 
 
 def _is_plain(value: object) -> bool:

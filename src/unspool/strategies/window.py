@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice
-from typing import Literal
+from itertools import chain
+from typing import Literal, cast
 
 from ..budget import OverBudget
 from ..contexts.parts import parts_of_source
@@ -75,11 +75,16 @@ Unsized = Literal["the input is not text", "the size of its text is not known be
 
 
 def size_of(context: object) -> int | Unsized:
-    """About how many characters the text of an input has."""
+    """About how many characters the text of an input has; of what holds itself, once around."""
     total = seen = 0
-    rest = [context]
-    while rest and seen < LOOKED_AT:
-        value = rest.pop()
+    around: list[int] = [0]  # what the value at hand is in
+    todo: list[Iterator[object]] = [iter((context,))]
+    while todo and seen < LOOKED_AT:
+        value = next(todo[-1], todo)
+        if value is todo:
+            todo.pop()
+            around.pop()
+            continue
         seen += 1
         if isinstance(value, str):
             total += len(value)
@@ -88,15 +93,22 @@ def size_of(context: object) -> int | Unsized:
             if not isinstance(size, int):
                 return size
             total += size
-        elif isinstance(value, Mapping):
-            rest += islice(chain.from_iterable(value.items()), LOOKED_AT)
-        elif isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-            rest += islice(value, LOOKED_AT)
         elif value is None or isinstance(value, bool | int | float):
             total += SCALAR
-        else:
+        elif (inner := _inner(value)) is None:
             return "the input is not text"
+        elif id(value) not in around:
+            todo.append(inner)
+            around.append(id(value))
     return total
+
+
+def _inner(value: object) -> Iterator[object] | None:
+    """The values in a collection; ``None`` where it is none."""
+    if isinstance(value, Mapping):
+        return chain.from_iterable(value.items())
+    several = isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray)
+    return iter(cast("Sequence[object]", value)) if several else None
 
 
 def _size_in_files(source: Source) -> int | Unsized:
