@@ -170,11 +170,26 @@ def test_a_number_of_seeds_without_end_is_refused(make_cli: MakeCli) -> None:
     assert not (cli.folder / "new").exists()
 
 
+SAMPLE = json.dumps(
+    {
+        "suite": "needle", "task": "number", "size": 8000, "seed": 1, "strategy": "rlm", "model": "m",
+        "sub_model": "m", "question": "q", "characters": 9, "context": "c", "gold": "1", "answer": "1",
+        "score": 1.0, "kind": "", "status": "answered", "reason": "submitted", "root_calls": 1,
+        "root_input": 1, "root_output": 1, "sub_calls": 0, "sub_input": 0, "sub_output": 0, "turns": 1,
+        "cost": None, "seconds": 2.0, "coverage": None, "run": "r", "ended": 3.0,
+    }
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ('{"suite": 3}', "suite: expected text; task: is missing"),
         ("nonsense", "Invalid JSON"),
+        (SAMPLE.replace('"score": 1.0', '"score": NaN'), "score: nan is no number from 0 to 1"),
+        (SAMPLE.replace('"score": 1.0', '"score": 1.5'), "score: 1.5 is no number from 0 to 1"),
+        (SAMPLE.replace('"seconds": 2.0', '"seconds": Infinity'), "seconds: inf is no number from 0"),
+        (SAMPLE.replace('"turns": 1', '"turns": -1'), "turns: -1 is no number from 0"),
     ],
 )
 def test_a_line_that_is_no_sample_says_which_field(make_cli: MakeCli, line: str, words: str) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 NOTES, NOTE = 8, 400  # notes of a run that are kept, and characters of each
+SHARES = ("score", "coverage")
 LONGEST = 20_000  # characters of a gold or given answer in a line; the run's journal has the whole
 
 
@@ -169,7 +171,12 @@ def line(record: Record) -> str:
 
 def read(text: str) -> Record:
     """The record of a line. Raises ``ValueError``."""
-    return _adapter().validate_json(text)
+    record = _adapter().validate_json(text)
+    for name, value in asdict(record).items():
+        most = 1 if name in SHARES else sys.float_info.max
+        if isinstance(value, int | float) and not 0 <= value <= most:
+            raise ValueError(f"{name}: {value} is no number from 0" + (" to 1" if name in SHARES else ""))
+    return record
 
 
 def wrong_with(error: ValueError) -> str:
