@@ -4,10 +4,10 @@ Contract: :func:`shortage_told` turns the ``OSError`` of a shortage into :class:
 says what is short and what to do: a node that cannot begin or go on for it has failed, and nothing else has.
 
 >>> with shortage_told():
-...     raise OSError(errno.ENOMEM, "Cannot allocate memory")
+...     raise OSError(errno.ENOMEM, "no room")
 Traceback (most recent call last):
     ...
-unspool.errors.SandboxUnavailable: the REPL could not begin or go on: there is no memory left (Cannot allocate memory)
+unspool.errors.SandboxUnavailable: the REPL could not begin or go on: there is no memory left (no room)
 """
 
 from __future__ import annotations

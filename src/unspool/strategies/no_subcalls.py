@@ -56,8 +56,8 @@ def bare(profile: Profile) -> Profile:
 
 
 def _able(examples: Sequence[Message], asks: re.Pattern[str]) -> Iterator[Message]:
-    """The worked turns that do without sub-calls: a reply that makes some goes with what it replies to. With no
-    turns at all a weak model fails at what needs no sub-call, too, and nothing would be learnt of them."""
+    """The worked turns that do without sub-calls: a reply that makes some goes with what it replies to. With
+    no turns at all a weak model fails at what needs no sub-call, too, and nothing would be learnt of them."""
     turn: list[Message] = []
     for message in examples:
         turn.append(message)

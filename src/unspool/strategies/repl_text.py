@@ -3,8 +3,8 @@
 A text is itself. Of a mapping and of a folder each entry stands under its name (``=== name ===``), short
 values behind it (``name: value``). A list has an item a line; where items are long, each stands under its
 number. Tables are CSV, databases their tables one by one, traces the file as it is; all else is JSON, or its
-repr. What holds itself, or lies deeper than ``MOST_DEEP`` values in one another, is on one line, too. What no text
-can stand for (images, bytes) is refused by name. Nothing is held but the piece at hand.
+repr. What holds itself, or lies deeper than ``MOST_DEEP`` values in one another, is on one line, too. What no
+text can stand for (images, bytes) is refused by name. Nothing is held but the piece at hand.
 
 >>> print("".join(texts({"a": 1, "b": ["x", {"y": 2}]})))
 a: 1
