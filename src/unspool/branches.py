@@ -18,6 +18,7 @@ from dataclasses import replace
 from . import events as ev
 from .agreement import Branches, Tally, normalised
 from .budget import Budget, Meter
+from .foreign_errors import said
 from .forks import SHARED_TURNS, Forks
 from .scope import Branch, Outcome, Scope, Task
 from .types import ROOT
@@ -157,10 +158,10 @@ class _Race:
         try:
             key = self._plan.key(answer)
             hash(key)
-        except Exception as error:  # of a function of the user's: whatever it raises, the run has its answers
-            self._scope.note(
-                [f"agree= raised {type(error).__name__}: {error}; such answers were compared as they are"]
-            )
+        except (
+            BaseException
+        ) as error:  # of a function of the user's: whatever it raises, the run has its answers
+            self._scope.note([f"agree= raised {said(error)}; such answers were compared as they are"])
             return normalised(answer)
         return key
 

@@ -26,7 +26,7 @@ async def to_the_end(scope: Scope, task: Task, plan: Branches | None = None) -> 
     except asyncio.CancelledError:
         _end(scope, task, scope.left or Outcome("cancelled", scope.stopped))
         raise
-    except Exception as error:
+    except BaseException as error:
         if (mistake := mishap(error)) is not None:
             left = scope.left
             _end(scope, task, left if left and left.status == "failed" else Outcome("failed", mistake))

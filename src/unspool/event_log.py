@@ -12,12 +12,14 @@ the order in which they came; an event that is *passing* is handed on and not ke
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time as _time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from .events import Event, RunResumed
+from .foreign_errors import passable
 
 
 class EventLog:
@@ -74,8 +76,14 @@ class EventLog:
         self._tell(event)
 
     def _tell(self, event: Event) -> None:
-        for listener in self._listeners:
-            listener(event)
+        try:
+            for listener in self._listeners:
+                listener(event)
+        except (
+            asyncio.CancelledError,
+            GeneratorExit,
+        ) as error:  # of somebody's function: nothing was stopped
+            raise passable(error) from error
 
 
 def new_id() -> str:

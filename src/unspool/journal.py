@@ -91,7 +91,7 @@ def kept(store: Store | None, run: str) -> Iterator[None]:
     finally:
         try:
             store.close(run)
-        except Exception:  # it is anybody's code, and what the run has found out is told already
+        except BaseException:  # it is anybody's code, and what the run has found out is told already
             logging.getLogger("unspool").exception("the store of runs failed to close run %s", run)
 
 

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from .errors import JournalError
 from .events import Event, RunEnded, RunStarted
+from .foreign_errors import said
 from .journal import Store
 
 
@@ -43,7 +44,9 @@ class Keeping:
     def _give(self, event: Event) -> None:
         try:
             self._store.append(self._run, event)
-        except Exception as error:  # a store is anybody's code
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # a store is anybody's code
             why = error if isinstance(error, JournalError) else JournalError(_told(error))
             if isinstance(event, RunStarted):
                 raise why from None  # no money is spent yet
@@ -52,5 +55,5 @@ class Keeping:
             self._failed(why)
 
 
-def _told(error: Exception) -> str:
-    return f"the store of runs failed: {type(error).__name__}: {error}"
+def _told(error: BaseException) -> str:
+    return f"the store of runs failed: {said(error)}"

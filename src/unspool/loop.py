@@ -72,7 +72,7 @@ async def run_node(scope: Scope, task: Task, make: Callable[..., NodeLoop] | Non
         why = "the others have decided" if task.branch and task.branch.decided else scope.stopped
         scope.node_ended(task, Outcome("cancelled", why))
         raise
-    except Exception as error:
+    except BaseException as error:
         if (mistake := mishap(error)) is not None:
             scope.node_ended(task, failed := Outcome("failed", mistake, turns=node.asked))
             if task.parent is None:

@@ -59,7 +59,7 @@ def _guarded(make: Make, log: EventLog) -> Onlooker | None:
 
     try:
         onlooker = make(log)
-    except Exception:  # it is anybody's code
+    except BaseException:  # it is anybody's code
         report()
         return None
     if onlooker is None:
@@ -70,7 +70,7 @@ def _guarded(make: Make, log: EventLog) -> Onlooker | None:
         if works:
             try:
                 onlooker(event)
-            except Exception:  # as above
+            except BaseException:  # as above
                 works = False
                 report()
 

@@ -25,7 +25,9 @@ from typing import cast, get_args
 
 from .answers import AnswerType
 from .errors import ConfigError, HostCallError
-from .wanted_types import any_table, as_records, fields_of, hints_of, said
+from .foreign_errors import is_stop, said
+from .wanted_types import any_table, as_records, fields_of, hints_of
+from .wanted_types import said as as_said
 
 Tool = Callable[..., object]
 
@@ -68,7 +70,7 @@ class _Tool:
             return f"{self.name}(…)"
         nothing = inspect.Signature.empty
         told = {
-            name: hint if hint is nothing else _Words(said(self.hints.get(name, hint)))
+            name: hint if hint is nothing else _Words(as_said(self.hints.get(name, hint)))
             for name, hint in (
                 *((name, p.annotation) for name, p in self._signature.parameters.items()),
                 ("return", self._signature.return_annotation),
@@ -178,18 +180,22 @@ class Toolbox:
         call = tool.bind(args, kwargs)
         try:
             if inspect.iscoroutinefunction(tool.function):
-                return await _on_loop(call(), loop)
-            result = await asyncio.to_thread(_caught, call)
-            if isinstance(result, _Raised):
-                raise result.error
-            return await _on_loop(result, loop) if inspect.isawaitable(result) else result
-        # Whatever a user's function raises is the model's to read.
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            raise HostCallError("ToolError", f"{name}: {type(error).__name__}: {error}") from error
+                result = _caught(call)
+            else:
+                result = await asyncio.to_thread(_caught, call)
+            if inspect.isawaitable(result):
+                result = await _on_loop(result, loop)
+        except BaseException as error:
+            if is_stop(error):
+                raise
+            result = _Raised(error)
+        if isinstance(result, _Raised):  # whatever a user's function raises is the model's to read
+            raise HostCallError("ToolError", f"{name}: {said(result.error)}") from result.error
+        return result
 
 
 class _Raised:
-    """What a function raised, as a value: some exceptions cannot pass through a future."""
+    """What a function raised, as a value: some exceptions cannot pass through a future, or end its loop."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -198,9 +204,7 @@ class _Raised:
 def _caught(call: Callable[[], object]) -> object:
     try:
         return call()
-    except StopIteration as error:
-        return _Raised(RuntimeError(f"StopIteration: {error}"))
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
+    except BaseException as error:
         return _Raised(error)
 
 
@@ -208,7 +212,12 @@ async def _on_loop(awaitable: object, loop: asyncio.AbstractEventLoop | None) ->
     """Awaited on the caller's loop, where it has one that runs."""
 
     async def awaited() -> object:
-        return await cast("Awaitable[object]", awaitable)
+        try:
+            return await cast("Awaitable[object]", awaitable)
+        except BaseException as error:
+            if is_stop(error):
+                raise
+            return _Raised(error)
 
     if loop is not None and loop.is_running():
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(), loop))

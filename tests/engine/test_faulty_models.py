@@ -3,12 +3,18 @@ kept has its end."""
 
 from __future__ import annotations
 
+import asyncio
+from typing import Annotated, Any
+
 import pytest
+from pydantic import AfterValidator
 
 from tests.engine.helpers import py
 from unspool import RLM
+from unspool.errors import JournalError
 from unspool.events import CallStarted, Event, NodeEnded, RunEnded
 from unspool.models.protocol import ModelInfo, ModelReply, ModelRequest
+from unspool.onlookers import look_on
 from unspool.testing import MemoryStore, ScriptedModel
 
 
@@ -73,7 +79,13 @@ class _Ends:
         return None
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+class Odd(BaseException):
+    """Nobody's: no Exception, and nothing that ends a program."""
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), Odd("odd"), GeneratorExit(), asyncio.CancelledError("odd")]
+)
 @pytest.mark.parametrize("role", ["root", "sub", "batch"])
 def test_a_model_that_ends_the_program_ends_its_run_alone(error: BaseException, role: str) -> None:
     store = MemoryStore()
@@ -118,3 +130,55 @@ def test_what_else_ends_the_program_reaches_who_asked_and_no_other_run(
         assert type(reached) is (type(None) if where == "tool" else error)
         model = ScriptedModel([py("submit(len(context))")])
         assert RLM(model, runs=False).run("q", "text").answer == 4
+
+
+@pytest.mark.parametrize("error", [Odd, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize("where", ["on_event", "answer", "agree", "store", "store at first", "onlooker"])
+def test_a_function_of_the_users_that_raises_no_exception_is_told_and_stops_nothing_else(
+    error: type[BaseException], where: str
+) -> None:
+    def odd(*_: object) -> Any:
+        raise error("odd")
+
+    class Store(MemoryStore):
+        def append(self, run: str, event: Event) -> None:
+            if where == "store at first" or (where == "store" and isinstance(event, CallStarted)):
+                odd()
+            super().append(run, event)
+
+    def listens(event: Event) -> None:
+        if where == "on_event" and isinstance(event, CallStarted):
+            odd()
+
+    store = Store()
+    model = ScriptedModel(lambda m: "b" if m[-1].text == "a" else py("print(llm_query('a'))\nsubmit(1)"))
+    words = f"{error.__name__}: odd"
+    remove = look_on(lambda _: odd) if where == "onlooker" else None
+    with RLM(model, store=store) as rlm:
+        try:
+            if where == "on_event":
+                session = rlm.session("text", on_event=listens)
+                with pytest.raises((error, RuntimeError), match="odd"):
+                    session.execute("llm_query('a')")
+                session.close()  # waits for its end
+            elif where == "answer":
+                with pytest.raises((error, RuntimeError), match="odd"):
+                    rlm.run("q", "text", answer=Annotated[int, AfterValidator(lambda _: odd())])
+            elif where == "store at first":
+                with pytest.raises(JournalError, match=f"the store of runs failed: {words}"):
+                    rlm.run("q", "text")
+            elif where == "store":
+                run = rlm.run("q", "text")
+                assert (run.status, run.reason) == ("failed", f"the store of runs failed: {words}")
+            else:
+                run = rlm.run("q", "text", agree=odd, branches=2 if where == "agree" else 1)
+                assert run.answer == 1
+                assert where == "onlooker" or any(words in note for note in run.notes)
+        finally:
+            if remove is not None:
+                remove()
+        if where in ("on_event", "answer"):
+            *_, last = store.read(store.runs()[0])
+            assert isinstance(last, RunEnded)
+            assert where == "on_event" or (last.status, words in last.reason) == ("failed", True)
+    assert RLM(ScriptedModel([py("submit(len(context))")]), runs=False).run("q", "text").answer == 4

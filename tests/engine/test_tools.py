@@ -200,6 +200,72 @@ def test_what_a_tool_raises_reaches_the_model_and_not_the_host() -> None:
         assert words in told, told
 
 
+class Odd(BaseException):
+    """Nobody's: no Exception, and nothing that ends a program."""
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise Odd("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (Odd("odd"), "Odd: odd"),
+        (GeneratorExit(), "GeneratorExit"),
+        (asyncio.CancelledError("by itself"), "CancelledError: by itself"),
+        (
+            BaseExceptionGroup("both", [Odd("odd"), KeyError("k")]),
+            "BaseExceptionGroup: both (2 sub-exceptions)",
+        ),
+        (SystemExit(3), "SystemExit: 3"),
+        (Mute(), "Mute: its text cannot be had (Odd)"),
+        (pytest.fail.Exception("as a test does"), "Failed: as a test does"),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, BaseException) else None,
+)
+@pytest.mark.parametrize("asked", ["here", "on a loop"])
+def test_whatever_a_tool_raises_is_answered_at_once(error: BaseException, words: str, asked: str) -> None:
+    def plain() -> None:
+        raise error
+
+    async def waiting() -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    def later() -> object:
+        return waiting()
+
+    tools = [plain, waiting, later]
+    code = "for f in (plain, waiting, later):\n    try:\n        f()\n    except Exception as e:\n        print(type(e).__name__, e)"
+    model = ScriptedModel([py(code), py("submit('on')")])
+    rlm = RLM(model, tools=tools, runs=False)
+    run = rlm.run("q", "c") if asked == "here" else asyncio.run(rlm.arun("q", "c"))
+    assert (run.answer, run.trace.turns[0].cells[0].outcome) == ("on", "ok")
+    assert run.trace.turns[0].cells[0].output.splitlines() == [
+        f"ToolError {name}: {words}" for name in ("plain", "waiting", "later")
+    ]
+
+
+async def test_a_run_that_is_cancelled_in_a_tool_is_cancelled() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def waits() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    run = asyncio.create_task(RLM(ScriptedModel([py("waits()")]), tools=[waits], runs=False).arun("q", "c"))
+    await begun.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await asyncio.wait_for(ended.wait(), 10)
+
+
 def test_a_slow_tool_is_not_the_cells_own_time() -> None:
     def slow() -> int:
         time.sleep(1.2)

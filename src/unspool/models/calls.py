@@ -29,6 +29,7 @@ from time import perf_counter
 from typing import Protocol
 
 from ..errors import MISTAKE_OF, ModelError
+from ..foreign_errors import is_stop
 from ..types import FailureKind, Usage, known_sum
 from .figures import told_rightly
 from .gate import Gate
@@ -141,14 +142,17 @@ class Caller:
         except TimeoutError:
             name = self.model.info.name
             raise ModelError("timeout", f"{name} gave no reply within {seconds:g} s", model=name) from None
-        except (SystemExit, KeyboardInterrupt) as error:  # this is a thread: neither ends the program
-            what = f"{error!r} was raised in a model, where it cannot end the program"
-            raise self._mistake(RuntimeError(what)) from error
         except Exception as error:
             if (failed := failure_of(error, self.model.info.name)) is not None:  # of a library that it asks
                 raise failed from error
             self._mistake(error)
             raise
+        except BaseException as error:
+            if is_stop(error):
+                raise
+            # This is a thread, so nothing ends the program here; and nobody has stopped the call.
+            what = f"{error!r} was raised in a model, where it cannot end the program"
+            raise self._mistake(RuntimeError(what)) from error
         self.gate.went_well()
         return told_rightly(reply, self.model.info.name)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ..errors import HostCallError
+from ..foreign_errors import is_stop, passable
 from ..images import Image
 from ..types import CellError, FailedCall, FailureKind
 from ._channel import FrameChannel
@@ -311,13 +312,15 @@ class CellRun:
                 self._ending_at = self._loop.time() + ENDING
         except HostCallError as error:
             data = pack("error", [error.message], id=number, type=error.type, failure=error.failure)
-        except asyncio.CancelledError:
-            data = pack("error", ["the cell was stopped"], id=number, type="LLMError", failure="cancelled")
-            self._channel.send(data)
-            raise
-        # A fault of the host's own, or of a store of the user's: the cell ends, and it is raised there.
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            self._broken = self._broken or error
+        except BaseException as error:
+            if is_stop(error):
+                data = pack(
+                    "error", ["the cell was stopped"], id=number, type="LLMError", failure="cancelled"
+                )
+                self._channel.send(data)
+                raise
+            # A fault of the host's own, or of a store of the user's: the cell ends, and it is raised there.
+            self._broken = self._broken or passable(error)
             data = pack("error", ["the host failed"], id=number, type="LLMError", failure="cancelled")
         finally:
             self._call_ends(number)
