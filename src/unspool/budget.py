@@ -139,6 +139,7 @@ class Meter:
         self.held = NOTHING  # by calls that are under way
         self.kept = NOTHING  # for the node's next turn
         self.overrun = NOTHING  # the most that a call has taken beyond what was held for it
+        self.trouble: str | None = None  # why a call had failed that was cut off while it was tried again
         self.unsure = 0  # sends that had no whole reply and may have been charged
         # Where no limit here or above counts an amount, there is nothing to hold or to book.
         self.counts_tokens: bool = budget.counts_tokens or (parent is not None and parent.counts_tokens)
@@ -249,6 +250,11 @@ class Meter:
         """Notes a send that had no whole reply: what it cost is not known."""
         for meter in self._up():
             meter.unsure += 1
+
+    def cut(self, trouble: str) -> None:
+        """Notes why a call had failed that was cut off while it was tried again."""
+        for meter in self._up():
+            meter.trouble = trouble
 
     # What was paid
 

@@ -49,7 +49,7 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             turns=outcome.turns,
             sub_calls=scope.sub_calls,
             seconds=task.meter.seconds,
-            notes=(*scope.notes, *_unsent(scope), *_notes(scope, task)),
+            notes=(*scope.notes, *_unsent(scope), *_notes(scope, task, outcome)),
             reused=total.reused,
             reused_cost=total.reused_cost,
             limit=outcome.limit,
@@ -79,7 +79,7 @@ def _unsent(scope: Scope) -> Iterable[str]:
     return dict.fromkeys(notes.values())
 
 
-def _notes(scope: Scope, task: Task) -> list[str]:
+def _notes(scope: Scope, task: Task, outcome: Outcome) -> list[str]:
     """What else there is to say of the whole run."""
     notes: list[str] = []
     if lost := task.meter.unsure:
@@ -87,6 +87,8 @@ def _notes(scope: Scope, task: Task) -> list[str]:
         notes.append(
             f"{requests} had no whole reply: what the provider charges for that is in no figure here"
         )
+    if outcome.status != "answered" and (trouble := task.meter.trouble) and trouble not in outcome.reason:
+        notes.append(f"a call was being tried again, whose last attempt had failed: {trouble}")
     if scope.cache is not None and scope.cache.trouble is not None:
         notes.append(f"the cache of replies could not be used: {scope.cache.trouble}")
     return notes

@@ -20,6 +20,7 @@ unspool.budget.OverBudget: the limit of 10 tokens of the run has no room for a c
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -28,6 +29,7 @@ from types import TracebackType
 from typing import Self
 
 from .budget import NO_USAGE, NOTHING, Amount, Meter, OverBudget
+from .errors import ModelError
 from .images import Image
 from .models.protocol import FREE, Message, ModelInfo, ModelRequest, Price
 from .types import Role, Usage, known_sum
@@ -70,6 +72,7 @@ class Purse:
         self._taken = False  # a sub-call that no served send has used yet
         self._unsent = False  # and that went out with none yet
         self._held = NOTHING
+        self._trouble: str | None = None  # why the last send failed
 
     def __enter__(self) -> Self:
         self._take()
@@ -80,6 +83,8 @@ class Purse:
     ) -> None:
         if self._unsent and self._role == "sub":
             self._meter.book(_ONE_LESS)
+        if self._trouble is not None and isinstance(error, asyncio.CancelledError | OverBudget):
+            self._meter.cut(self._trouble)
 
     def _take(self) -> None:
         """Only sub-calls are counted as calls: a node's own are its turns."""
@@ -106,6 +111,7 @@ class Purse:
 
     def served(self, usage: Usage, cost: float | None) -> None:
         """A reply came. What it does not report counts as the worst case."""
+        self._trouble = None
         self._meter.settle(self._role, self._model, usage, cost)
         self.usage = self.usage + usage if self.usage.calls else usage
         self.cost = known_sum(self.cost, cost)
@@ -119,6 +125,10 @@ class Purse:
         if took.tokens > self._held.tokens or took.usd > self._held.usd:
             self._meter.learn(took - self._held)
         self._close(took)
+
+    def failed(self, error: ModelError) -> None:
+        """Why the last send failed: where the call is cut off before it is sent again, the run says so."""
+        self._trouble = error.message
 
     def refused(self) -> None:
         """The server did nothing: what was held is free, and the next send is the same call."""

@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Self
 
 from .budget import NO_USAGE, NOTHING, Amount, Block, Budget, Meter, OverBudget
-from .errors import ConfigError
+from .errors import ConfigError, ModelError
 from .models.protocol import FREE, ModelInfo, ModelRequest, Price
 from .purse import LEAST_REPLY, MOST_REPLY, prompt_tokens, worst_case
 from .types import Usage, known_sum
@@ -222,6 +222,9 @@ class SharedPurse:
         priced = self._priced or cost is not None  # of a price that is known, the worst case is spent
         took = Amount(1, tokens, worst.usd if cost is None else cost)
         self._settle(took, priced=priced, measured=measured)
+
+    def failed(self, error: ModelError) -> None:
+        """Nothing: a call outside of a run ends with its own error."""
 
     def refused(self) -> None:
         self._settle(NOTHING)

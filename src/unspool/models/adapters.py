@@ -85,7 +85,7 @@ def _open_compatible(key: str, base_url: str | None, transport: AsyncTransport) 
 @dataclass(frozen=True, slots=True)
 class Received:
     """A provider's reply taken apart, in the order it came. ``calls``: arguments of tool calls. ``body``: the
-    whole of it, where it came at once.
+    whole of it, where it came at once. ``wrong``: the figures in it that can be none.
     """
 
     texts: tuple[str, ...]
@@ -95,6 +95,7 @@ class Received:
     counts: Counts
     model: str
     body: object = None
+    wrong: tuple[str, ...] = ()
 
 
 def take_apart(response: Response) -> Received:

@@ -43,7 +43,7 @@ MORE_ROOM = 4
 
 
 class Payer(Protocol):
-    """Who pays for a call: after each ``reserve`` comes one of the other three, or nothing was sent."""
+    """Who pays for a call: after ``reserve`` comes ``served``, ``refused`` or ``lost``, if it was sent."""
 
     async def reserve(self, request: ModelRequest, info: ModelInfo) -> ModelRequest:
         """Before a send. Gives the request to send, or raises where it may not be sent."""
@@ -51,6 +51,10 @@ class Payer(Protocol):
 
     def served(self, usage: Usage, cost: float | None) -> None:
         """A reply came."""
+        ...
+
+    def failed(self, error: ModelError) -> None:
+        """What became of a send that failed; ``refused`` or ``lost`` says what it took."""
         ...
 
     def refused(self) -> None:
@@ -122,6 +126,7 @@ class Caller:
         try:
             reply = await self._in_time(request)
         except ModelError as error:
+            payer.failed(error)
             if error.unsure:
                 payer.lost()
             else:

@@ -62,10 +62,13 @@ def no_key(provider: Provider, name: str) -> ModelError:
     return ModelError("auth", f"there is no key for {provider.name}: set {variables}", model=name)
 
 
-def translate(error: LM15Error, provider: Provider, name: str, key: str | None) -> ModelError:
-    """The typed error for what went wrong with one call."""
+def translate(
+    error: LM15Error, provider: Provider, name: str, key: str | None, told_with: int | None = None
+) -> ModelError:
+    """The typed error for what went wrong with one call. ``told_with``: the status that an error came with
+    whose code stands for another."""
     said = scrub(_first_paragraph(error), key)
-    kind, message, retryable = _sort(error, said, provider, name)
+    kind, message, retryable = _sort(error, said, provider, name, told_with)
     # What never got through was not worked on; what was read in part, or cannot be read, was.
     answered = error.status is not None and error.status < 400  # with what cannot be read
     unsure = True if answered else False if _never_sent(error) else None
@@ -96,10 +99,12 @@ def _may_heal(error: LM15Error) -> bool | None:
     return None if cause is None else False
 
 
-def _sort(error: LM15Error, said: str, provider: Provider, name: str) -> tuple[FailureKind, str, bool | None]:
+def _sort(
+    error: LM15Error, said: str, provider: Provider, name: str, told_with: int | None
+) -> tuple[FailureKind, str, bool | None]:
     import lm15
 
-    status = f" (HTTP {error.status})" if error.status else ""
+    status = f" (HTTP {told_with or error.status})" if error.status else ""
     variables = " or ".join(provider.keys)
     check = f"check {variables}" if variables else "it wants a key"
     match error:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..types import Usage
 from .protocol import ModelReply
 
-__all__ = ["cost_of", "counted", "told_rightly"]
+__all__ = ["cost_of", "count_of", "counted", "told_rightly", "with_wrong"]
 
 _MOST = 10**15  # tokens of a call: more is a mistake, and would be too large for a price
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
@@ -65,8 +65,16 @@ def told_rightly(reply: ModelReply, name: str) -> ModelReply:
     usage, cost = counted(reply.usage), cost_of(reply.cost)
     if not wrong:
         return replace(reply, usage=usage, cost=cost)
+    return with_wrong(replace(reply, usage=usage, cost=cost), name, wrong)
+
+
+def with_wrong(reply: ModelReply, name: str, wrong: Sequence[str]) -> ModelReply:
+    """The reply with a note of the figures that were told and can be none; they are not in its usage."""
+    usage = reply.usage
+    if usage.input_tokens is None or usage.output_tokens is None:
+        usage = replace(usage, calls_unmeasured=usage.calls)
     note = f"{name} told what no call can take ({', '.join(wrong)}): it counts as not known"
-    return replace(reply, usage=usage, cost=cost, notes=(*reply.notes, note))
+    return replace(reply, usage=usage, notes=(*reply.notes, note))
 
 
 def _can_be(usage: Usage) -> bool:

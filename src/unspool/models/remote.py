@@ -28,7 +28,9 @@ from weakref import WeakKeyDictionary
 from ..errors import ModelError
 from . import prices
 from .adapters import OPTIONAL, Received, open_adapter, open_wire, read_reply, take_apart, to_lm15, wants
+from .bodies import Sound
 from .failures import no_key, refused_parameter, translate
+from .figures import with_wrong
 from .limits import output_limit
 from .protocol import FREE, ModelInfo, ModelReply, ModelRequest, OnDelta, Price, refuse_too_long, size_of
 from .providers import Provider, check_address
@@ -134,6 +136,8 @@ class RemoteModel:
                 raise
             raise await self._with_known_names(error) from None
         reply = read_reply(received, self._provider, request.choices)
+        if received.wrong:
+            reply = with_wrong(reply, self._info.name, received.wrong)
         if self._listed:
             reply = await self._with_price(reply, received)
         elif self._info.price is not None:
@@ -142,12 +146,8 @@ class RemoteModel:
 
     async def list_models(self) -> tuple[str, ...]:
         """The names the server gives its models."""
-        import lm15
-
-        try:
+        with self._typed():
             found = await self._adapter().list_models()  # type: ignore[no-untyped-call]
-        except lm15.LM15Error as error:
-            raise translate(error, self._provider, self._info.name, self._secret) from None
         return tuple(str(model.id) for model in found)
 
     async def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -170,7 +170,8 @@ class RemoteModel:
             ) from None
         if response.status >= 400:
             raise ModelError("server", f"{name}: HTTP {response.status} for {path}", model=self._info.name)
-        found = json.loads(raw)
+        with self._typed():
+            found = json.loads(raw)
         if not isinstance(found, dict):
             raise self._unreadable(f"{path} gave no object")
         return found
@@ -219,21 +220,22 @@ class RemoteModel:
                     self._refused.add(refused)
 
     async def _send(self, request: Request) -> Received:
-        with self._typed():
-            response = await self._adapter().complete(request)
+        sound = Sound(self._adapter().transport, whole=True)
+        with self._typed(sound):
+            response = await self._open_adapter(sound).complete(request)
             data = response.provider_data
             if not isinstance(data, Mapping) or not (
                 data.get("choices") or any(data.get(field) is not None for field in _OTHER_REPLIES)
             ):
                 raise self._unreadable("it is no completion")
-            return take_apart(response)
+            return replace(take_apart(response), wrong=tuple(sound.wrong))
 
     async def _stream(self, request: Request, on_delta: OnDelta) -> Received:
-        with self._typed():
+        sound = Sound(self._adapter().transport, whole=False)
+        with self._typed(sound):
             try:
-                return await gather(
-                    self._open_adapter, self._adapter().transport, request, self._provider.dialect, on_delta
-                )
+                received = await gather(self._open_adapter, sound, request, self._provider.dialect, on_delta)
+                return replace(received, wrong=tuple(sound.wrong))
             except NotAStream:
                 self._streams = False  # the next attempt asks for the reply in one piece
                 raise self._unreadable("it is no stream") from None
@@ -245,15 +247,18 @@ class RemoteModel:
                 ) from None
 
     @contextmanager
-    def _typed(self) -> Iterator[None]:
+    def _typed(self, sound: Sound | None = None) -> Iterator[None]:
         """What goes wrong inside as :class:`ModelError`."""
         import lm15
 
         try:
             yield
         except lm15.LM15Error as error:
-            raise translate(error, self._provider, self._info.name, self._secret) from None
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+            answered = sound.answered if sound is not None else None
+            raise translate(error, self._provider, self._info.name, self._secret, answered) from None
+        except RecursionError:
+            raise self._unreadable("it is nested too deeply") from None
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             # lm15 reads some odd bodies with plain Python, which then raises plain errors.
             raise self._unreadable(str(error)) from error
 

@@ -85,7 +85,7 @@ def code_of_call(arguments: object) -> str | None:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return arguments if isinstance(arguments, str) and arguments.strip() else None
     if isinstance(arguments, str):
         return arguments if arguments.strip() else None

@@ -132,7 +132,7 @@ class _Opening:
                 cached=usage.get("cache_read_input_tokens"),
                 written=usage.get("cache_creation_input_tokens"),
             )
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             self.counts = Counts()  # lm15 reads the same line, and says what is wrong with it
 
     def complete(self, last: Counts) -> Counts:

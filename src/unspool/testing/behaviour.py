@@ -43,7 +43,8 @@ class Behaviour:
     """How one request is answered. The default is a sound reply with the text ``ok``.
 
     ``usage`` is what the reply reports: ``"estimate"`` (a token for four characters), ``None`` for
-    nothing, or the object itself. ``code`` comes as tool calls with a ``code`` argument.
+    nothing, or the object itself. ``code`` comes as tool calls with a ``code`` argument. ``body`` is sent as
+    it is, in the place of all that the others make.
     """
 
     text: str | None = "ok"
@@ -58,6 +59,7 @@ class Behaviour:
     code: tuple[str, ...] = ()
     usage: Mapping[str, object] | Literal["estimate"] | None = "estimate"
     extra: Mapping[str, object] = field(default_factory=lambda: dict[str, object]())
+    body: bytes | None = None
 
     def headers(self) -> dict[str, str]:
         if self.retry_after is None:
@@ -69,6 +71,8 @@ def render(behaviour: Behaviour, ask: Ask) -> bytes:
     """The body: JSON, or server-sent events where the request asked for a stream."""
     if behaviour.fault == "malformed":
         return b'{"choices": [{"message": {"content": "half a'
+    if behaviour.body is not None:
+        return behaviour.body
     if behaviour.status >= 400:
         error = {
             "message": behaviour.message or f"asked for: status {behaviour.status}",

@@ -190,7 +190,7 @@ class FaultyServer:
 
     def count(self, behaviour: Behaviour, ask: Ask) -> None:
         """Enters a reply into the server's account."""
-        if behaviour.status >= 400 or behaviour.fault == "reset":
+        if behaviour.status >= 400 or behaviour.fault == "reset" or behaviour.body is not None:
             return
         reported = usage_of(behaviour, ask)
         usage = Usage(1, calls_unmeasured=1)
@@ -269,7 +269,8 @@ class _Connection(asyncio.Protocol):
         if behaviour.fault == "reset":
             self._transport.abort()
             return
-        stream = ask.body.get("stream") is True and behaviour.status < 400
+        events = behaviour.body is None or behaviour.body.startswith(b"data:")
+        stream = ask.body.get("stream") is True and behaviour.status < 400 and events
         kind = "text/event-stream" if stream else "application/json"
         self._write(
             behaviour.status,
@@ -290,7 +291,7 @@ class _Connection(asyncio.Protocol):
 
 def _number(reported: Mapping[str, object], name: str) -> int | None:
     value = reported.get(name)
-    return value if isinstance(value, int) else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def _phrase(status: int) -> str:
