@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -441,3 +442,34 @@ async def test_a_schema_is_enforced_or_asked_for_in_words(name: str, closed: boo
     )
     assert natively == (name != "anthropic" or closed)
     assert in_words is not natively
+
+
+FIGURES = re.compile(rb'("\w+(?:_tokens|TokenCount)"\s*:\s*)\d+')
+
+
+@each_dialect
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("odd", [b"-7", b'"5"', b"5.5", b"true", b"[5]", b"{}", b"NaN", b"9" * 5000])
+async def test_no_figure_of_usage_takes_the_reply_with_it(
+    dialect: Dialect, odd: bytes, streams: bool
+) -> None:
+    sound = dialect.stream if streams else dialect.reply
+    figures = [*FIGURES.finditer(sound)]
+    assert len(figures) >= 4
+    for figure in figures:
+        body = sound[: figure.start()] + figure[1] + odd + sound[figure.end() :]
+        replay = Replay(body, length=not streams)
+        reply = await ask(dialect, replay, streamed([]) if streams else ASK)
+        assert (reply.text, reply.finish, len(replay.sent)) == (TEXT, "stop", 1)
+        assert all("told what no call can take" in note for note in reply.notes)
+        assert len(reply.notes) == 1
+
+
+@each_dialect
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_body_that_is_nested_without_end_is_a_typed_failure(dialect: Dialect, streams: bool) -> None:
+    for body in (b"[" * 100_000, b'{"a":' * 100_000):
+        replay = Replay(b"data: " + body + b"\n\n" if streams else body, length=True)
+        with pytest.raises(ModelError, match="sent a reply that cannot be read") as raised:
+            await ask(dialect, replay, streamed([]) if streams else ASK)
+        assert (raised.value.kind, raised.value.unsure) == ("server", True)

@@ -1,6 +1,7 @@
 """What a server has sent, put right before lm15 reads it.
 
-Contract: a transport of lm15's around another, for one call. Figures of usage that can be none (negative,
+Contract: :class:`Sound` is a transport of lm15's around another, which puts right what is received within a
+:class:`Heard`, that of one call, and nothing else. Figures of usage that can be none (negative,
 fractions, text, truth values, objects where a number belongs) are taken out, since lm15 would refuse the
 whole reply for them; ``wrong`` says which. An error that comes with a status of success has the status that
 its code stands for, and ``answered`` is what it came with. A number that is
@@ -15,18 +16,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from .figures import count_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from lm15.providers.async_base import AsyncTransport
     from lm15.transports import TransportRequest
 
-__all__ = ["Sound", "put_right", "status_in"]
+__all__ = ["Heard", "Sound", "put_right", "status_in"]
 
 _MARK = b'"usage'  # "usage" and Gemini's "usageMetadata"
 _USAGE = ("usage", "usageMetadata")
@@ -81,36 +82,20 @@ def put_right(body: bytes) -> tuple[bytes, tuple[str, ...]]:
 
 def read(body: bytes) -> tuple[object, bool]:
     """What JSON says, None where it is none; and whether a number in it is none that JSON can have."""
-    numbers = _Numbers()
     try:
-        return json.loads(body, parse_float=numbers.fraction, parse_constant=numbers.constant), numbers.odd
+        return json.loads(body), b"NaN" in body or b"Infinity" in body
     except RecursionError:
         return None, False
     except ValueError:  # no JSON, or with more digits than Python reads
         pass
     try:
-        return json.loads(body, parse_int=numbers.whole, parse_float=numbers.fraction), True
+        return json.loads(body, parse_int=_number), True
     except (ValueError, RecursionError):
         return None, False
 
 
-class _Numbers:
-    """Reads the numbers of a body. ``odd``: there was one that is infinite, or none."""
-
-    def __init__(self) -> None:
-        self.odd = False
-
-    def whole(self, digits: str) -> int | float:
-        return int(digits) if len(digits) < _LONGEST else math.inf
-
-    def fraction(self, digits: str) -> float:
-        number = float(digits)
-        self.odd = self.odd or math.isinf(number)
-        return number
-
-    def constant(self, name: str) -> float:
-        self.odd = True
-        return float(name)
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < _LONGEST else math.inf
 
 
 def finite(value: object) -> object:
@@ -150,7 +135,9 @@ def _can_be(name: str, told: object) -> bool:
         return isinstance(told, list) and all(
             isinstance(each, dict) and count_of(each.get("tokenCount", 0)) is not None for each in told
         )
-    return not name.endswith(("_tokens", "TokenCount")) or count_of(told) is not None
+    if name.endswith(("_tokens", "TokenCount")):
+        return count_of(told) is not None
+    return not isinstance(told, float) or math.isfinite(told)
 
 
 def _told(name: str, value: object) -> str:
@@ -195,17 +182,43 @@ class _Readable(Protocol):
     def aiter_lines(self) -> AsyncIterator[bytes]: ...
 
 
-class Sound:
-    """See the module docstring. Give each call one of its own. ``whole``: no stream was asked for."""
+class _Transport(Protocol):
+    def stream(self, request: TransportRequest) -> AbstractAsyncContextManager[_Readable]: ...
+    async def aclose(self) -> None: ...
 
-    def __init__(self, transport: AsyncTransport, *, whole: bool) -> None:
+
+_call: ContextVar[Heard | None] = ContextVar("unspool_call", default=None)
+
+
+class Sound:
+    """See the module docstring."""
+
+    def __init__(self, transport: _Transport) -> None:
         self._transport = transport
+
+    def stream(self, request: TransportRequest) -> AbstractAsyncContextManager[object]:
+        exchange = self._transport.stream(request)
+        heard = _call.get()
+        return exchange if heard is None else _Exchange(heard, exchange)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+class Heard:
+    """What is put right in the replies to one call. ``whole``: no stream was asked for."""
+
+    def __init__(self, *, whole: bool) -> None:
         self.whole = whole
         self.wrong: list[str] = []
         self.answered: int | None = None
 
-    def stream(self, request: TransportRequest) -> _Exchange:
-        return _Exchange(self, self._transport.stream(request))
+    def __enter__(self) -> Self:
+        self._before = _call.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _call.reset(self._before)
 
     def mend(self, body: bytes) -> bytes:
         mended, wrong = put_right(body)
@@ -216,12 +229,12 @@ class Sound:
 class _Exchange:
     """What ``stream`` gives lm15: the context of one request."""
 
-    def __init__(self, sound: Sound, exchange: AbstractAsyncContextManager[_Readable]) -> None:
-        self._sound = sound
+    def __init__(self, heard: Heard, exchange: AbstractAsyncContextManager[_Readable]) -> None:
+        self._heard = heard
         self._exchange = exchange
 
     async def __aenter__(self) -> _Response:
-        response = _Response(self._sound, await self._exchange.__aenter__())
+        response = _Response(self._heard, await self._exchange.__aenter__())
         try:
             await response.judge()
         except BaseException as error:
@@ -238,8 +251,8 @@ class _Exchange:
 class _Response:
     """A response: its status is the one that its body tells."""
 
-    def __init__(self, sound: Sound, response: _Readable) -> None:
-        self._sound = sound
+    def __init__(self, heard: Heard, response: _Readable) -> None:
+        self._heard = heard
         self._response = response
         self._body: bytes | None = None  # where it came at once
         self._lines = response.aiter_lines()  # of which these were read:
@@ -252,14 +265,14 @@ class _Response:
     async def judge(self) -> None:
         """Reads the body, or the first event of one of events."""
         kind = ",".join(value.lower() for name, value in self.headers if name.lower() == "content-type")
-        at_once = "json" in kind or (self._sound.whole and "event-stream" not in kind)
+        at_once = "json" in kind or (self._heard.whole and "event-stream" not in kind)
         if self.status >= 400:
             return
         body = await self._response.read() if at_once else await self._first()
         if (status := status_in(body)) is not None:
-            self._sound.answered, self.status, self._body = self.status, status, body
+            self._heard.answered, self.status, self._body = self.status, status, body
         elif at_once:
-            self._body = self._sound.mend(body)
+            self._body = self._heard.mend(body)
 
     async def _first(self) -> bytes:
         """The data of the first event, or what stands in its place."""
@@ -286,5 +299,5 @@ class _Response:
         if _MARK not in line or not line.startswith(b"data:"):
             return line
         data = line[5:].strip()
-        mended = self._sound.mend(data)
+        mended = self._heard.mend(data)
         return line if mended is data else b"data: " + mended + b"\n"

@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 from ..errors import ModelError
 from . import prices
 from .adapters import OPTIONAL, Received, open_adapter, open_wire, read_reply, take_apart, to_lm15, wants
-from .bodies import Sound
+from .bodies import Heard, Sound
 from .failures import no_key, refused_parameter, translate
 from .figures import with_wrong
 from .limits import output_limit
@@ -220,22 +220,22 @@ class RemoteModel:
                     self._refused.add(refused)
 
     async def _send(self, request: Request) -> Received:
-        sound = Sound(self._adapter().transport, whole=True)
-        with self._typed(sound):
-            response = await self._open_adapter(sound).complete(request)
+        with Heard(whole=True) as heard, self._typed(heard):
+            response = await self._adapter().complete(request)
             data = response.provider_data
             if not isinstance(data, Mapping) or not (
                 data.get("choices") or any(data.get(field) is not None for field in _OTHER_REPLIES)
             ):
                 raise self._unreadable("it is no completion")
-            return replace(take_apart(response), wrong=tuple(sound.wrong))
+            return replace(take_apart(response), wrong=tuple(heard.wrong))
 
     async def _stream(self, request: Request, on_delta: OnDelta) -> Received:
-        sound = Sound(self._adapter().transport, whole=False)
-        with self._typed(sound):
+        with Heard(whole=False) as heard, self._typed(heard):
             try:
-                received = await gather(self._open_adapter, sound, request, self._provider.dialect, on_delta)
-                return replace(received, wrong=tuple(sound.wrong))
+                received = await gather(
+                    self._open_adapter, self._adapter().transport, request, self._provider.dialect, on_delta
+                )
+                return replace(received, wrong=tuple(heard.wrong))
             except NotAStream:
                 self._streams = False  # the next attempt asks for the reply in one piece
                 raise self._unreadable("it is no stream") from None
@@ -247,14 +247,14 @@ class RemoteModel:
                 ) from None
 
     @contextmanager
-    def _typed(self, sound: Sound | None = None) -> Iterator[None]:
+    def _typed(self, heard: Heard | None = None) -> Iterator[None]:
         """What goes wrong inside as :class:`ModelError`."""
         import lm15
 
         try:
             yield
         except lm15.LM15Error as error:
-            answered = sound.answered if sound is not None else None
+            answered = heard.answered if heard is not None else None
             raise translate(error, self._provider, self._info.name, self._secret, answered) from None
         except RecursionError:
             raise self._unreadable("it is nested too deeply") from None
@@ -284,7 +284,7 @@ class RemoteModel:
         loop = asyncio.get_running_loop()
         adapter = self._adapters.get(loop)
         if adapter is None:
-            adapter = self._adapters[loop] = self._open_adapter(open_wire(self._base_url))
+            adapter = self._adapters[loop] = self._open_adapter(Sound(open_wire(self._base_url)))
         return adapter
 
     def _open_adapter(self, transport: AsyncTransport) -> AsyncBaseProviderLM:
