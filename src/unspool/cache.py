@@ -103,7 +103,7 @@ class ReplyCache:
             if self._connection is None:
                 self._connection = self._open()
             return work(self._connection)
-        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             # Busy: another process writes for longer than we wait. That is a miss and no more.
             if not (isinstance(error, sqlite3.OperationalError) and "locked" in str(error)):
                 said = error.strerror if isinstance(error, OSError) else None

@@ -151,7 +151,7 @@ class SharedBudget:
                 unpriced=told["spent"]["usd"] is None,
                 unmeasured=int(told["spent"].get("unmeasured", 0)),
             )
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
             raise ConfigError(f"{self._path} is no budget of unspool's: name another file") from None
         owners = {ticket: ticket.rpartition(":")[0] for ticket in state.held}
         gone = {owner for owner in set(owners.values()) if owner != self._owner and not _alive(owner)}

@@ -124,7 +124,7 @@ def read_settings(folder: Path) -> tuple[Settings, list[str]]:
     try:
         found = json.loads(path.read_text("utf-8"))
         return dict(found["settings"]), [str(each) for each in found["commands"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(
             f"{path} cannot be read ({error}): give the folder that unspool eval --out wrote"
         ) from None

@@ -119,9 +119,10 @@ def _mended(holder: dict[str, object], name: str) -> Iterator[str]:
 
 def _counts(usage: dict[str, object]) -> Iterator[str]:
     for name, told in usage.items():
-        if told is None or (type(told) is int and 0 <= told < 10**9):  # nearly all
+        details = name.endswith("_details")
+        if told is None or (type(told) is int and 0 <= told < 10**9 and not details):  # nearly all
             continue
-        if name.endswith("_details") and isinstance(told, dict):
+        if details and isinstance(told, dict):
             yield from _counts(told)
         elif not _can_be(name, told):
             usage[name] = None
@@ -130,7 +131,7 @@ def _counts(usage: dict[str, object]) -> Iterator[str]:
 
 def _can_be(name: str, told: object) -> bool:
     if name.endswith("_details"):
-        return False
+        return told == []  # as some write that there are none
     if name.endswith("Details"):  # Gemini's: a list, with a count for each kind of input
         return isinstance(told, list) and all(
             isinstance(each, dict) and count_of(each.get("tokenCount", 0)) is not None for each in told

@@ -63,6 +63,8 @@ def _ask(base_url: str, seconds: float, key: str | None) -> Answer:
     except URLError as error:
         reason = error.reason
         return Answer(trouble=f"no answer ({getattr(reason, 'strerror', None) or reason})")
+    except RecursionError:
+        return Answer(trouble="answers, but not as a model server (its list is nested too deeply)")
     except (OSError, HTTPException, ValueError) as error:
         return Answer(trouble=f"answers, but not as a model server ({error or type(error).__name__})")
     entries = body.get("data") if isinstance(body, dict) else None

@@ -253,7 +253,7 @@ def _progress_of(staging: Path, target: Path) -> tuple[int, int]:
     try:
         noted = json.loads((staging / "slices.json").read_text())
         done, size = int(noted["slices"]), int(noted["bytes"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return 0, 0
     there = target.stat().st_size if target.exists() else 0
     return (done, size) if there >= size else (0, 0)

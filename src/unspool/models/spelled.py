@@ -84,6 +84,6 @@ def _read(name: str, text: str, given: str) -> object:
                 return tuple(json.loads(text)) if text.startswith("[") else (text,)
             case _:
                 return text
-    except ValueError:
+    except (ValueError, RecursionError):
         form = ": give READ/WRITTEN, dollars for a million tokens, such as 0.25/2" if name == "price" else ""
         raise ConfigError(f"--set {given}: {text!r} is no value of {name}{form}") from None
