@@ -115,7 +115,9 @@ def test_what_an_older_version_kept_is_not_read(tmp_path: Path) -> None:
         assert cache.get("k") == reply()
 
 
-@pytest.mark.parametrize("row", ["{}", "[]", '{"text": "x", "usage": {"odd": 1}}', "null"])
+@pytest.mark.parametrize(
+    "row", ["{}", "[]", '{"text": "x", "usage": {"odd": 1}}', "null", "[" * 100_000, "9" * 5000], ids=range(6)
+)
 def test_a_row_of_another_shape_is_trouble_and_no_error(tmp_path: Path, row: str) -> None:
     import sqlite3
 

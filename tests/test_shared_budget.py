@@ -211,11 +211,14 @@ def test_dollars_that_are_not_known_are_null_and_no_limit_in_dollars_is_taken_an
         "hello",
         "{}",
         "[]",
+        "[" * 100_000,
+        "9" * 5000,
         '{"unspool_budget": 2}',
         '{"unspool_budget": 1, "limits": {"usd": "x", "tokens": null, "calls": null}, "spent": {}, "held": {}}',
         '{"unspool_budget": 1, "limits": {"usd": 1, "tokens": null, "calls": null}, "spent": {"usd": -1, '
         '"tokens": 0, "calls": 0}, "held": {}}',
     ],
+    ids=range(8),
 )
 def test_another_file_is_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "notes.txt"

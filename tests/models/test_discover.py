@@ -140,7 +140,18 @@ def test_a_name_the_server_does_not_have_lists_what_it_has(ollama: FaultyServer)
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>hello", b"[]", b"{}", b'{"data": 3}', b'{"data": [1, {"id": 2}, {}]}', b""]
+    "body",
+    [
+        b"<html>hello",
+        b"[]",
+        b"{}",
+        b'{"data": 3}',
+        b'{"data": [1, {"id": 2}, {}]}',
+        b"",
+        b"[" * 100_000,
+        b"9" * 5000,
+    ],
+    ids=range(8),
 )
 def test_what_answers_on_a_usual_port_need_not_be_a_model_server(body: bytes) -> None:
     class Page(BaseHTTPRequestHandler):
