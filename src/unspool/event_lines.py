@@ -296,7 +296,7 @@ def _with_segments(node: object, encoder: Encoder, keep: Keep, more: Mapping[str
 def _shown(value: object) -> str:
     try:
         return repr(value)
-    except Exception as error:  # the class is anybody's
+    except BaseException as error:  # the class is anybody's
         return f"<{type(value).__name__}, whose repr raises {type(error).__name__}>"
 
 

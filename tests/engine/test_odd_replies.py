@@ -227,6 +227,25 @@ def test_a_run_that_is_stopped_while_it_tries_again_says_what_had_failed(role: s
     assert note.endswith("you are out of luck")
 
 
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        Behaviour(body=b"<html>Sign in</html>"),
+        Behaviour(status=204, body=b""),
+        Behaviour(status=302, body=b""),
+        Behaviour(body=b"\x1f\x8b\x08 no gzip"),
+        Behaviour(status=503, message="you are out of luck"),
+    ],
+    ids=["html", "204", "redirect", "gzip", "503"],
+)
+def test_whatever_had_failed_is_told_by_the_run_that_its_time_stops(behaviour: Behaviour) -> None:
+    with FaultyServer([behaviour]) as server, engine_at(server, runs=False, budget=Budget(seconds=1)) as rlm:
+        run = rlm.run("q", "text")
+    assert (run.status, run.answer) == ("budget", None)
+    (note,) = [note for note in run.notes if "tried again" in note]
+    assert "you are out of luck" in note or "sent a reply that cannot be read" in note
+
+
 def test_a_run_that_is_answered_says_nothing_of_what_went_well_in_the_end() -> None:
     script = [Behaviour(status=500), py("print(1)\nsubmit(1)")]
     with FaultyServer(script) as server, engine_at(server, runs=False, budget=Budget(seconds=60)) as rlm:

@@ -38,7 +38,7 @@ class Host:
             reply = reply(call)
         if isinstance(reply, Awaitable):
             reply = await reply
-        if isinstance(reply, Exception):
+        if isinstance(reply, BaseException):
             raise reply
         return reply if isinstance(reply, HostReply) else HostReply(reply)
 

@@ -288,6 +288,25 @@ async def test_an_unexpected_error_of_the_host_is_raised_on_the_host(repl: Sessi
     assert await repl.show("1") == "1"
 
 
+class Odd(BaseException):
+    """Nobody's: no Exception, and nothing that ends a program."""
+
+
+@pytest.mark.parametrize("error", [Odd("odd"), GeneratorExit("odd"), asyncio.CancelledError("odd")])
+@pytest.mark.parametrize(
+    "code", ["lookup()", "try:\n    lookup()\nexcept BaseException:\n    pass\nwhile True: pass"]
+)
+async def test_what_is_no_exception_ends_the_cell_at_once_and_is_raised_on_the_host(
+    repl: Session, error: BaseException, code: str
+) -> None:
+    repl.host.replies["lookup"] = error
+    began = asyncio.get_running_loop().time()
+    with pytest.raises((Odd, RuntimeError), match="odd"):
+        await repl.run(code, seconds=20)
+    assert asyncio.get_running_loop().time() - began < 15
+    assert await repl.show("1") == "1"
+
+
 @dataclasses.dataclass
 class Local:
     """A class that no sandbox can import."""
