@@ -115,6 +115,27 @@ def _text(text: str) -> Hashable:
     return "text", " ".join(text.split())
 
 
+def agreed(agreeing: int, count: int, stopped: int, answered: int | None = None) -> str:
+    """How ``count`` branches decided, in words: ``agreeing`` of them have the answer of the run, ``stopped``
+    were stopped before they had one, ``answered`` have any, where that is known.
+
+    >>> agreed(3, 5, 2)
+    '3 of 3 branches that ended agree, 2 were stopped as they could not change it'
+    >>> agreed(2, 3, 0), agreed(1, 3, 0, 3), agreed(1, 3, 0, 1)
+    ('2 of 3 branches agree', 'no two of 3 branches agree', 'only 1 of 3 branches answered')
+    """
+    if not agreeing:
+        return f"none of {count} branches answered"
+    if agreeing == 1 and stopped:
+        return "the other branches could not change it"
+    if agreeing == 1:
+        return f"only 1 of {count} branches answered" if answered == 1 else f"no two of {count} branches agree"
+    if not stopped:
+        return f"{agreeing} of {count} branches agree"
+    were = "1 was stopped as it" if stopped == 1 else f"{stopped} were stopped as they"
+    return f"{agreeing} of {count - stopped} branches that ended agree, {were} could not change it"
+
+
 @dataclass(slots=True)
 class Tally:
     """The keys of the branches that have answered. ``count`` branches in all, numbered from 1."""
@@ -130,6 +151,11 @@ class Tally:
     def ended(self, number: int) -> None:
         """A branch has ended without an answer."""
         self._silent.add(number)
+
+    @property
+    def answered(self) -> int:
+        """How many have answered."""
+        return len(self._votes)
 
     @property
     def open(self) -> list[int]:

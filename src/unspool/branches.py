@@ -5,8 +5,9 @@ which nearly every sample of a model spends on the same look at the input. Then 
 has the trunk's first reply and what came of it for nothing (:meth:`unspool.replay.Replay.share`), in a REPL
 of its own in which the cells have run, and goes on with samples of its own. Where the trunk has answered or
 failed in that turn, there is nothing to leave from, and they begin at the beginning. An answer is taken
-when the branches that are still going cannot change it; they are stopped. All spend from the run's budget.
-What was decided is an event, ``branches.decided``.
+when the branches that are still going cannot change it; they are stopped, but one whose answer was accepted
+by then has answered and counts. All spend from the run's budget. What was decided is an event,
+``branches.decided``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from . import events as ev
-from .agreement import Branches, Tally, normalised
+from .agreement import Branches, Tally, agreed, normalised
 from .budget import Budget, Meter
 from .foreign_errors import said
 from .forks import SHARED_TURNS, Forks
@@ -166,20 +167,25 @@ class _Race:
         return key
 
     async def _stop(self) -> None:
-        """Those that cannot change the answer any more."""
-        self._stopped = sorted(branch.number for branch in self._going.values())
-        await self._give_up()
+        """Those that cannot change the answer any more; one that has given its own is none of them."""
+        for branch in self._going.values():
+            branch.decided = True
+        self._stopped = await self._give_up()
 
-    async def _give_up(self, *, quietly: bool = False) -> None:
+    async def _give_up(self, *, quietly: bool = False) -> list[int]:
+        """Ends those that are going. The numbers of those that were stopped by it."""
         going, self._going = self._going, {}
-        for task, branch in going.items():
-            branch.decided = bool(self._stopped)
+        for task in going:
             task.cancel()
         if going:
             await asyncio.wait(going)
         for task in going:
             if not task.cancelled() and (error := task.exception()) is not None and not quietly:
                 raise error
+        for task, branch in going.items():
+            if not task.cancelled() and not task.exception():
+                self._ended(branch.number, task.result())
+        return sorted(branch.number for task, branch in going.items() if task.cancelled())
 
     def _decide(self) -> Outcome:
         agreeing = self._tally.agreeing
@@ -195,14 +201,8 @@ class _Race:
         outcome = self._outcomes[chosen]
         if not agreeing:
             return outcome
-        return replace(outcome, reason=f"{outcome.reason}; {self._how(len(agreeing))}")
-
-    def _how(self, agreeing: int) -> str:
-        if agreeing > 1:
-            return f"{agreeing} of {self._plan.count} branches agree"
-        if self._stopped:
-            return "the other branches could not change it"
-        return f"no two of {self._plan.count} branches agree"
+        how = agreed(len(agreeing), self._plan.count, len(self._stopped), self._tally.answered)
+        return replace(outcome, reason=f"{outcome.reason}; {how}")
 
     def _best_draft(self) -> int:
         """Where nobody has answered: the first with a draft, else the first."""

@@ -135,7 +135,5 @@ class Driven(NodeLoop):
                 await asyncio.wait(self._steps)
         if isinstance(self.scope.fatal, JournalError):
             status, reason = "failed", str(self.scope.fatal)
-        accepted = self.api.answers.accepted
-        if accepted is not None:
-            return Outcome("answered", "submitted", accepted.value, None, self.turn)
-        return Outcome(status, reason, turns=self.turn, limit=limit)
+        answered = self.api.answers.outcome(self.turn)
+        return answered or Outcome(status, reason, turns=self.turn, limit=limit)

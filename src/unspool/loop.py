@@ -70,7 +70,7 @@ async def run_node(scope: Scope, task: Task, make: Callable[..., NodeLoop] | Non
         outcome = await node.run()
     except asyncio.CancelledError:
         why = "the others have decided" if task.branch and task.branch.decided else scope.stopped
-        scope.node_ended(task, Outcome("cancelled", why))
+        scope.node_ended(task, node.api.answers.outcome(node.asked) or Outcome("cancelled", why))
         raise
     except BaseException as error:
         if (mistake := mishap(error)) is not None:
@@ -147,12 +147,13 @@ class NodeLoop:
         except (ContextError, SandboxError, JournalError) as error:
             reason = str(error)
         except asyncio.CancelledError:
-            if self.task.parent is None and not (self.task.branch and self.task.branch.decided):
-                self.scope.leave(await self._stopped("cancelled", self.scope.stopped))
+            answered, branch = self.api.answers.outcome(self.asked), self.task.branch
+            if answered and branch:  # only the branches stop one, and they count it
+                return answered
+            if self.task.parent is None and not (branch and branch.decided):
+                self.scope.leave(answered or await self._stopped("cancelled", self.scope.stopped))
             raise
-        if self.api.answers.accepted is not None:  # a limit crossed in the very turn that submits
-            return Outcome("answered", "submitted", self.api.answers.accepted.value, None, self.asked)
-        return await self._stopped(status, reason, limit)
+        return self.api.answers.outcome(self.asked) or await self._stopped(status, reason, limit)
 
     async def _turns(self) -> None:
         """Algorithm 1. Returns once an answer is accepted."""
@@ -230,9 +231,8 @@ class NodeLoop:
             with purse:
                 reply = await caller.call(request, purse)
         except ModelError as error:
-            if error.kind != "empty":
+            if error.kind != "empty":  # which is a turn without code: the model is told, and may do better
                 raise
-            # A turn without code: the model is told, and may do better.
             reply = ModelReply("", "other", purse.usage, caller.info.name, cost=purse.cost)
         finally:
             self.asked = self.turn if purse.sent else self.asked

@@ -13,7 +13,7 @@ from . import events as ev
 from .answers import failed_items, is_empty
 from .errors import HostCallError
 from .sandbox.protocol import HostCall, HostReply
-from .scope import Place, Scope, Task
+from .scope import Outcome, Place, Scope, Task
 
 
 class Submissions:
@@ -60,6 +60,12 @@ class Submissions:
         )
         self._scope.log.emit(self.accepted)
         return HostReply(end=True)
+
+    def outcome(self, turns: int) -> Outcome | None:
+        """How the node ends once an answer is accepted, also where a limit is crossed or it is stopped in
+        the moment after that; ``None`` before."""
+        accepted = self.accepted
+        return None if accepted is None else Outcome("answered", "submitted", accepted.value, None, turns)
 
     def received(self, value: object) -> object:
         """A value of the REPL, its tables as what is wanted. Raises ``ValueError``."""

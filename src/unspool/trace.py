@@ -306,7 +306,7 @@ class TraceBuilder:
         roots = below.get(None, [])
         if len(roots) == 1 and self._decided is None:
             return ()
-        agreeing = self._decided.agreeing if self._decided else ()
+        decided = self._decided
         found: list[Branch] = []
         for name in roots:
             trace = self._freeze(name, below)
@@ -318,7 +318,7 @@ class TraceBuilder:
                     reason=trace.reason,
                     answer=trace.answer,
                     draft=self._nodes[name].draft,
-                    agrees=name in agreeing,
+                    agrees=name in decided.agreeing if decided and trace.status == "answered" else None,
                     usage=usage,
                     cost=cost,
                     trace=trace,

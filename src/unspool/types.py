@@ -298,7 +298,7 @@ class Branch:
     reason: str
     answer: object  # or its draft
     draft: str | None  # where a draft came from
-    agrees: bool  # with the answer of the run
+    agrees: bool | None  # with the answer of the run; None: it gave no answer, or nothing is decided yet
     usage: Usage
     cost: float | None
     trace: Node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -160,6 +161,79 @@ def test_what_cannot_change_the_answer_is_stopped() -> None:
     )
 
 
+def held(*values: object) -> tuple[Callable[[int, int], Reply], list[Callable[[], Awaitable[str]]]]:
+    """Branches that submit these values; the last one has submitted, and its cell goes on until it is stopped,
+    before the others reply. With ``None`` it is held before it submits."""
+    there = asyncio.Event()
+
+    async def hold() -> str:
+        """Waits to be stopped."""
+        there.set()
+        await asyncio.Event().wait()
+        return ""
+
+    async def after(value: object) -> str:
+        await there.wait()
+        return py(f"submit({value!r})")
+
+    def reply(branch: int, turn: int) -> Reply:
+        if turn == 1:
+            return LOOK
+        value = values[branch - 1]
+        if branch < len(values):
+            return after(value)
+        return py("hold()" if value is None else f"try:\n    submit({value!r})\nfinally:\n    hold()")
+
+    return reply, [hold]
+
+
+@pytest.mark.parametrize(
+    ("last", "agrees", "reason"),
+    [(42, True, "submitted; 3 of 3 branches agree"), (7, False, "submitted; 2 of 3 branches agree")],
+)
+def test_an_answer_that_was_accepted_before_its_branch_was_stopped_counts(
+    last: int, agrees: bool, reason: str
+) -> None:
+    reply, tools = held(42, 42, last)
+    store = MemoryStore()
+    result = run(Sampled(reply), 3, tools=tools, store=store)
+    assert (result.answer, result.reason) == (42, reason)
+    assert [(b.status, b.answer, b.agrees) for b in result.branches] == [
+        ("answered", 42, True), ("answered", 42, True), ("answered", last, agrees),
+    ]  # fmt: skip
+    decided = next(e for e in store.read(result.id) if isinstance(e, BranchesDecided))
+    assert decided.stopped == ()
+
+
+def test_a_branch_that_was_stopped_before_it_answered_is_not_said_to_disagree() -> None:
+    reply, tools = held(42, 42, None)
+    result = run(Sampled(reply), 3, tools=tools)
+    assert result.reason == (
+        "submitted; 2 of 2 branches that ended agree, 1 was stopped as it could not change it"
+    )
+    assert [(b.status, b.answer, b.agrees) for b in result.branches] == [
+        ("answered", 42, True), ("answered", 42, True), ("cancelled", None, None),
+    ]  # fmt: skip
+
+
+def test_a_run_that_is_stopped_right_after_its_answer_was_accepted_has_answered() -> None:
+    """As where a limit is reached in that moment."""
+    store = MemoryStore()
+    rlm: RLM
+
+    async def hold() -> str:
+        """Stops the run."""
+        rlm.cancel(next(iter(store.runs())))
+        await asyncio.Event().wait()
+        return ""
+
+    model = ScriptedModel([LOOK, py("try:\n    submit(42)\nfinally:\n    hold()")])
+    rlm = engine(model, store, tools=[hold])
+    result = rlm.run("q", "abc")
+    assert (result.status, result.answer, result.draft) == ("answered", 42, None)
+    assert (result.trace.status, result.trace.answer) == ("answered", 42)
+
+
 def test_sub_calls_tools_and_children_of_the_shared_turn_are_made_once() -> None:
     used: list[str] = []
 
@@ -203,7 +277,7 @@ def test_random_numbers_of_the_shared_turn_are_the_same() -> None:
 
     result = run(Sampled(reply), 3)
     assert len({b.answer for b in result.branches if b.status == "answered"}) == 1
-    assert " of 3 branches agree" in result.reason
+    assert re.search(r"; (3 of 3 branches|2 of 2 branches that ended) agree", result.reason)
 
 
 def test_of_two_branches_the_first_to_end_may_decide() -> None:
@@ -278,7 +352,10 @@ def test_branches_that_fail_do_not_vote() -> None:
     store = InTurn()
     result = run(Sampled(store(reply)), 3, store=store)
     assert (result.answer, result.status) == ("good", "answered")
-    assert [b.status for b in result.branches] == ["failed", "failed", "answered"]
+    assert result.reason == "submitted; only 1 of 3 branches answered"
+    assert [(b.status, b.agrees) for b in result.branches] == [
+        ("failed", None), ("failed", None), ("answered", True),
+    ]  # fmt: skip
 
 
 def test_where_nobody_answers_the_first_draft_is_handed_over() -> None:
@@ -287,7 +364,7 @@ def test_where_nobody_answers_the_first_draft_is_handed_over() -> None:
 
     result = run(Sampled(reply), 3, max_turns=2)
     assert (result.status, result.answer, result.draft) == ("budget", 2, "variable result")
-    assert not any(b.agrees for b in result.branches)
+    assert [b.agrees for b in result.branches] == [None, None, None]  # a draft is no answer
     assert result.branches[1].answer == 2
 
 

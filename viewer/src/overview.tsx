@@ -73,6 +73,12 @@ function Answer({ run, told }: Of) {
   );
 }
 
+/** A branch that gave no answer neither agrees nor does not. */
+function silent({ draft, status }: Branch): string {
+  if (draft) return "a draft";
+  return status === "cancelled" ? "stopped early" : "–";
+}
+
 function Branches({ run, told }: Of) {
   const row = (branch: Branch) => (
     <tr key={branch.node}>
@@ -82,7 +88,7 @@ function Branches({ run, told }: Of) {
       <td>
         <Mark state={branch.status} />
       </td>
-      <td>{branch.agrees ? "agrees" : "does not agree"}</td>
+      <td>{branch.agrees === null ? <span class="dim">{silent(branch)}</span> : branch.agrees ? "agrees" : "does not agree"}</td>
       <td class="number">{money(branch.cost)}</td>
       <td>
         {branch.answer ? (

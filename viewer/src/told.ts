@@ -91,7 +91,8 @@ export interface Branch {
   node: string;
   number: number;
   status: string;
-  agrees: boolean;
+  agrees: boolean | null; // null: it gave no answer, or nothing is decided yet
+  draft: string | null;
   answer: Long | null;
   cost: number | null;
 }

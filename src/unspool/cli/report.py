@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import events as ev
+from ..agreement import agreed
 from ..money import money as money
 from ..safe_text import one_line
 from ..types import ROOT, Usage, known_sum
@@ -117,8 +118,7 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
             paid = "" if "." in event.node or view.branches == 1 else f", {_paid(event)}"
             yield Line("note", f"{_node(event.node)}: {event.status} ({one_line(event.reason)}){paid}")
         case ev.BranchesDecided():
-            stopped = f", {len(event.stopped)} stopped early" if event.stopped else ""
-            yield Line("note", f"{len(event.agreeing)} of {event.count} branches agree{stopped}")
+            yield Line("note", agreed(len(event.agreeing), event.count, len(event.stopped)))
         case ev.RunEnded():
             yield from _end(event)
 

@@ -199,7 +199,11 @@ def _branch(branch: Branch) -> Row:
     from .plain import as_text
 
     said = as_text(branch.answer) if branch.answer is not None else "no answer"
-    agrees = part("  agrees", GREEN) if branch.agrees else part("  does not agree", DIM)
+    if branch.agrees is None:
+        ended = f"{branch.status} ({branch.draft or branch.reason})" if branch.status else "has not ended"
+        agrees = part(f"  {one_line(ended)}", DIM)
+    else:
+        agrees = part("  agrees", GREEN) if branch.agrees else part("  does not agree", DIM)
     return (part(f"branch {branch.number}", BOLD), agrees, part(f"  {one_line(said)}"))
 
 
