@@ -14,8 +14,10 @@ from unspool import RLM, Budget, ConfigError, ModelError, ModelReply, ModelReque
 from unspool.agreement import MOST, Tally, normalised
 from unspool.errors import Divergence
 from unspool.events import (
+    AnswerAccepted,
     BranchesDecided,
     CellEnded,
+    CellStarted,
     Event,
     ModelReplied,
     NodeEnded,
@@ -161,30 +163,39 @@ def test_what_cannot_change_the_answer_is_stopped() -> None:
     )
 
 
-def held(*values: object) -> tuple[Callable[[int, int], Reply], list[Callable[[], Awaitable[str]]]]:
-    """Branches that submit these values; the last one has submitted, and its cell goes on until it is stopped,
-    before the others reply. With ``None`` it is held before it submits."""
-    there = asyncio.Event()
+async def hold() -> str:
+    """Never ends by itself."""
+    await asyncio.Event().wait()
+    return ""
 
-    async def hold() -> str:
-        """Waits to be stopped."""
-        there.set()
-        await asyncio.Event().wait()
-        return ""
 
-    async def after(value: object) -> str:
-        await there.wait()
+class Held(MemoryStore):
+    """The store and the replies of three branches: the third has submitted its value, and its cell goes on
+    until it is stopped, before the others reply. With ``None`` it is held before it submits."""
+
+    def __init__(self, *values: object) -> None:
+        super().__init__()
+        self._values = values
+        self._there = asyncio.Event()
+
+    def append(self, run: str, event: Event) -> None:
+        super().append(run, event)
+        submits = self._values[2] is not None
+        if isinstance(event, AnswerAccepted if submits else CellStarted) and event.node == "0@3":
+            if submits or event.turn == 2:
+                self._there.set()
+
+    async def _after(self, value: object) -> str:
+        await self._there.wait()
         return py(f"submit({value!r})")
 
-    def reply(branch: int, turn: int) -> Reply:
+    def __call__(self, branch: int, turn: int) -> Reply:
+        value = self._values[branch - 1]
         if turn == 1:
             return LOOK
-        value = values[branch - 1]
-        if branch < len(values):
-            return after(value)
+        if branch < 3:
+            return self._after(value)
         return py("hold()" if value is None else f"try:\n    submit({value!r})\nfinally:\n    hold()")
-
-    return reply, [hold]
 
 
 @pytest.mark.parametrize(
@@ -194,9 +205,8 @@ def held(*values: object) -> tuple[Callable[[int, int], Reply], list[Callable[[]
 def test_an_answer_that_was_accepted_before_its_branch_was_stopped_counts(
     last: int, agrees: bool, reason: str
 ) -> None:
-    reply, tools = held(42, 42, last)
-    store = MemoryStore()
-    result = run(Sampled(reply), 3, tools=tools, store=store)
+    store = Held(42, 42, last)
+    result = run(Sampled(store), 3, tools=[hold], store=store)
     assert (result.answer, result.reason) == (42, reason)
     assert [(b.status, b.answer, b.agrees) for b in result.branches] == [
         ("answered", 42, True), ("answered", 42, True), ("answered", last, agrees),
@@ -206,8 +216,8 @@ def test_an_answer_that_was_accepted_before_its_branch_was_stopped_counts(
 
 
 def test_a_branch_that_was_stopped_before_it_answered_is_not_said_to_disagree() -> None:
-    reply, tools = held(42, 42, None)
-    result = run(Sampled(reply), 3, tools=tools)
+    store = Held(42, 42, None)
+    result = run(Sampled(store), 3, tools=[hold], store=store)
     assert result.reason == (
         "submitted; 2 of 2 branches that ended agree, 1 was stopped as it could not change it"
     )
@@ -221,14 +231,13 @@ def test_a_run_that_is_stopped_right_after_its_answer_was_accepted_has_answered(
     store = MemoryStore()
     rlm: RLM
 
-    async def hold() -> str:
+    async def stop() -> str:
         """Stops the run."""
         rlm.cancel(next(iter(store.runs())))
-        await asyncio.Event().wait()
-        return ""
+        return await hold()
 
-    model = ScriptedModel([LOOK, py("try:\n    submit(42)\nfinally:\n    hold()")])
-    rlm = engine(model, store, tools=[hold])
+    model = ScriptedModel([LOOK, py("try:\n    submit(42)\nfinally:\n    stop()")])
+    rlm = engine(model, store, tools=[stop])
     result = rlm.run("q", "abc")
     assert (result.status, result.answer, result.draft) == ("answered", 42, None)
     assert (result.trace.status, result.trace.answer) == ("answered", 42)
