@@ -17,16 +17,18 @@ interface List {
   run: Run;
   calls: readonly Call[];
   label: string;
+  none?: string;
   places?: boolean; // whether each says where it was made
 }
 
-export function CallRows({ run, calls, label, places = false }: List) {
+export function CallRows({ run, calls, label, none, places = false }: List) {
   const [open, setOpen] = useState<string | null>(null);
   return (
     <Rows
       items={calls}
       height={30}
       label={label}
+      none={none}
       class={places ? "calls tall" : "calls"}
       keyOf={keyOf}
       own={(call) => ({ class: keyOf(call) === open ? "call open" : "call" })}

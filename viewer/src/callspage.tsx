@@ -35,6 +35,14 @@ export function CallsPage({ run }: { run: Run }) {
     const has = (call: Call) => `${call.id} ${call.prompt} ${call.reply} ${call.model}`.toLowerCase().includes(wanted);
     return [...run.calls.values()].filter((call) => STATES[state](call) && (!wanted || has(call))).sort(ORDERS[order]);
   }, [run.version, search, state, order]);
+  if (run.whole && run.calls.size === 0) {
+    return (
+      <section aria-label="Sub-calls">
+        <h2 tabIndex={-1}>Sub-calls</h2>
+        <p class="dim">{run.told?.going ? "no sub-calls yet" : "no sub-calls"}</p>
+      </section>
+    );
+  }
   const more = run.whole ? "" : ", more are on their way";
   return (
     <section class="fills" aria-label="Sub-calls">
@@ -47,7 +55,7 @@ export function CallsPage({ run }: { run: Run }) {
           {`${grouped(found.length)} of ${grouped(run.calls.size)}${more}`}
         </p>
       </div>
-      <CallRows run={run} calls={found} label="Sub-calls of the run" places />
+      <CallRows run={run} calls={found} label="Sub-calls of the run" none={run.whole ? "none is like that" : ""} places />
     </section>
   );
 }

@@ -25,6 +25,18 @@ export function useClock(goes: boolean): void {
   }, [goes]);
 }
 
+const narrow = matchMedia("(max-width: 899px)"); // as in viewer.css
+
+/** Whether the page is narrow; draws the component again when that changes. */
+export function useNarrow(): boolean {
+  const again = useAgain();
+  useEffect(() => {
+    narrow.addEventListener("change", again);
+    return () => narrow.removeEventListener("change", again);
+  }, []);
+  return narrow.matches;
+}
+
 export interface Answer<T> {
   told?: T;
   error?: unknown;

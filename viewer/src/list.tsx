@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Choice, SearchField } from "./fields";
 import { count, duration, grouped, modelName, moment, money, now } from "./format";
-import { useClock } from "./hooks";
+import { useClock, useNarrow } from "./hooks";
 import { Mark, Trouble } from "./marks";
 import { toBeside, toRun } from "./route";
 import { Rows } from "./rows";
@@ -52,6 +52,7 @@ export function ListPage() {
     const others = chosen.filter((each) => each !== id);
     setChosen(wanted ? [...others.slice(-1), id] : others);
   };
+  const height = useNarrow() ? 78 : 54; // three lines, two
   const goes = () => {
     location.hash = toBeside(chosen[0], chosen[1]);
   };
@@ -78,8 +79,9 @@ export function ListPage() {
       </div>
       <Rows
         items={found}
-        height={54}
+        height={height}
         label="Runs, the newest first"
+        none={runs.length ? "none is like that" : ""}
         class="runs tall"
         keyOf={keyOf}
         own={() => ({ class: "run" })}
@@ -114,7 +116,7 @@ function RunRow({ run, isChosen, choose }: Row) {
         </span>
         <span class="about" title={[run.state, begun, run.model, amounts].join(" · ")}>
           <Mark state={run.state} />
-          <span>{begun}</span>
+          <span class="begun">{begun}</span>
           <span class="model">{modelName(run.model)}</span>
           <span class="amounts">{amounts}</span>
         </span>

@@ -182,6 +182,7 @@ function RangeList({ parts, stretches, unit, marked, go }: List) {
         items={onlyUnread ? unread : all}
         height={28}
         label="Ranges of the input"
+        none={all.length ? "everything was read" : "no ranges"}
         keyOf={keyOf}
         own={() => ({ class: "range" })}
         row={row}

@@ -57,6 +57,8 @@ export function NodePage({ run, id }: { run: Run; id: string }) {
   const node = run.nodes.get(id);
   const children = run.below.get(id) ?? [];
   if (!node) {
+    const begins = run.told?.going ? "The run has no turns yet." : "The run has no turns.";
+    if (run.told && run.nodes.size === 0) return <p class="dim">{begins}</p>;
     return (
       <section aria-label={`Node ${id}`}>{run.told && <Trouble error={new Error(`the run has no node ${id}`)} />}</section>
     );
@@ -66,6 +68,7 @@ export function NodePage({ run, id }: { run: Run; id: string }) {
       <h2 tabIndex={-1}>{`Node ${id}`}</h2>
       <NodeBrief run={run} node={node} heading="h3" />
       <Titled title={count(node.turns.length, "turn")}>
+        {node.turns.length === 0 && <p class="dim">{node.status === null && run.told?.going ? "no turns yet" : "no turns"}</p>}
         <ol class="steps">
           {node.turns.map((turn) => (
             <li key={turn.number}>

@@ -11,6 +11,7 @@ interface Look<T> {
   items: readonly T[];
   height: number; // of a row, in pixels
   label: string;
+  none?: string; // what is told in the place of a list in which nothing is; by default it is an empty box
   keyOf: (item: T) => string;
   own: (item: T) => Own; // what the element of a row has, beside its place
   row: (item: T) => ComponentChildren; // what is in it
@@ -46,6 +47,11 @@ export function useFrame(draw: () => void): () => void {
 }
 
 export function Rows<T>(look: Look<T>) {
+  if (look.items.length || look.none === undefined) return <Made {...look} />;
+  return look.none ? <p class="dim">{look.none}</p> : null;
+}
+
+function Made<T>(look: Look<T>) {
   const { items, height, keyOf } = look;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState<View>({ above: -Infinity, high: 0, spare: 0 });

@@ -13,6 +13,16 @@ import type { Run } from "./run";
 const LABEL = "Timeline: left and right go from bar to bar, Enter opens one, plus and minus change the scale";
 
 export function TimelinePage({ run }: { run: Run }) {
+  if (!run.told || run.told.nodes.some((node) => node.turns.length > 0)) return <Times run={run} />;
+  return (
+    <section aria-label="Timeline">
+      <h2 tabIndex={-1}>Timeline</h2>
+      <p class="dim">{run.told.going ? "no turns yet" : "no turns"}</p>
+    </section>
+  );
+}
+
+function Times({ run }: { run: Run }) {
   const scroller = useRef<HTMLDivElement>(null);
   const space = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
