@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from unspool import RLM
+from unspool.models.protocol import Message
 from unspool.testing import ScriptedModel
 
 from .. import stories
@@ -127,6 +129,85 @@ def test_on_a_narrow_page_the_map_is_whole_and_its_ranges_are_in_sight(window: W
     assert height < 300
     height, whole = page.locator(".map-ranges .rows").evaluate(shown)
     assert height >= whole or height % 28 == 0  # rows are whole
+
+
+@pytest.fixture
+def narrow(browser: Any, make_up: Callable[[Path], Up], tmp_path: Path) -> Iterator[Window]:
+    """400 pixels; the runs are of one question, without sub-calls, of a model without prices."""
+    replies = [stories.py("print(context)"), stories.py("submit(3)")]
+    for name in ("openai:a-model-with-a-name-that-is-long-2026-08-07", "scripted:other"):
+        model = ScriptedModel(list(replies), cost=None, name=name)
+        RLM(model, runs=tmp_path).run("How many failed logins are in this log of the night?", "some text")
+    context = browser.new_context(viewport={"width": 400, "height": 900})
+    window = Window(context.new_page(), make_up(tmp_path).url)
+    yield window
+    assert window.is_quiet()
+    context.close()
+
+
+def test_a_row_of_a_narrow_list_shows_the_time_of_day_and_the_model(narrow: Window) -> None:
+    page = narrow.open()
+    page.locator(".run").nth(1).wait_for()
+    for number, model in enumerate(("scripted:other", "openai:a-model-with-a-name-that-is-long-2026-08-07")):
+        row = page.locator(".run").nth(number)
+        begun = row.get_by_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d$"))
+        assert begun.evaluate("each => each.scrollWidth <= each.clientWidth")
+        assert row.get_by_text("cost unknown").is_visible()
+        assert row.get_by_text(model).is_visible()
+        box = row.bounding_box()
+        parts = [row.get_by_text(text).bounding_box() for text in ("cost unknown", model)]
+        parts.append(begun.bounding_box())
+        for part in parts:
+            assert box["y"] <= part["y"]
+            assert part["y"] + part["height"] <= box["y"] + box["height"]
+            assert part["x"] + part["width"] <= 400
+    page.set_viewport_size({"width": 1600, "height": 900})
+    page.wait_for_function("document.querySelector('.run').clientHeight < 60")  # two lines
+
+
+def test_what_is_empty_says_so_and_takes_no_room(narrow: Window) -> None:
+    page = narrow.open()
+    page.locator(".run").nth(1).wait_for()
+    page.get_by_label("Search in questions, models, ids").fill("no run has this")
+    page.get_by_text("none is like that").wait_for()
+    assert page.locator(".rows").count() == 0
+    page.get_by_label("Search in questions, models, ids").fill("")
+    page.locator(".run").nth(1).wait_for()
+    page.locator(".run a").first.click()
+    page.get_by_role("link", name="Sub-calls").click()
+    page.locator("#detail").get_by_text("no sub-calls", exact=True).wait_for()
+    assert page.locator("#detail .rows, #detail input").count() == 0
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    page.get_by_role("link", name="Input").click()
+    page.get_by_label("only what was never read").check()
+    page.get_by_text("everything was read").wait_for()
+    assert page.locator(".map-ranges .rows").count() == 0
+
+
+def test_branches_that_were_stopped_are_not_said_to_disagree(
+    browser: Any, make_up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    async def reply(messages: Sequence[Message]) -> str:
+        if sum(message.role == "assistant" for message in messages) == 0:
+            return stories.py("print(1)")
+        asked.append(1)
+        if len(asked) == 3:
+            await asyncio.Event().wait()
+        return stories.py("submit(42)")
+
+    asked: list[int] = []
+    run = RLM(ScriptedModel(reply), runs=tmp_path).run("Which?", "text", branches=3)
+    context = browser.new_context(viewport={"width": 1600, "height": 900})
+    window = Window(context.new_page(), make_up(tmp_path).url)
+    page = window.open(f"/run/{run.id}")
+    page.locator("table tr", has_text="branch 3").wait_for()
+    rows = [page.locator("table tr", has_text=f"branch {number}").inner_text() for number in (1, 2, 3)]
+    stopped = next(b.number for b in run.branches if b.status == "cancelled")
+    assert ["stopped early" in row for row in rows] == [number == stopped for number in (1, 2, 3)]
+    assert "does not agree" not in "".join(rows)
+    assert sum("agrees" in row for row in rows) == 2
+    assert window.is_quiet()
+    context.close()
 
 
 def test_a_quote_from_a_file_leads_to_the_map(
