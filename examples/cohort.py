@@ -1,16 +1,23 @@
 """Three tables, one question, a typed answer: which channel's users come to pay, and how many of them.
 
-``python examples/cohort.py`` asks the model that unspool finds. 10,000 users, 250,000 events and 10,000
-subscriptions are made from a fixed seed; :func:`ask` is all that a user of unspool writes.
+``python examples/cohort.py [MODEL]`` asks that model, or the one that unspool finds, for ten minutes at most, and
+tells of each turn as it goes. It wants a stronger model than the local one that unspool runs by itself
+(Qwen2.5-Coder 1.5B), which is not likely to answer it. 10,000 users, 250,000 events and 10,000 subscriptions are made from a
+fixed seed; :func:`ask` is all that a user of unspool writes, and :func:`watch` is the same with what happens.
 """
 
 from __future__ import annotations
 
+import asyncio
+import sys
+
 import numpy
 import pandas
 
-from unspool import RLM, Contexts, Run
+from unspool import RLM, Budget, Contexts, Run
+from unspool import events as ev
 
+SECONDS = 600  # at most, for the whole run
 QUESTION = """Take the users who signed up in the first quarter of 2026 and had at least 5 events within 7
 days (less than 7 days after the sign-up). For each channel: what share of them has a subscription that
 started within 30 days of the sign-up and was not refunded? Answer with the best share and its channel."""
@@ -19,6 +26,34 @@ started within 30 days of the sign-up and was not refunded? Answer with the best
 def ask(rlm: RLM, users: pandas.DataFrame, events: pandas.DataFrame, subscriptions: pandas.DataFrame) -> Run:
     contexts = Contexts(users=users, events=events, subscriptions=subscriptions)
     return rlm.run(QUESTION, contexts, answer=tuple[float, str])
+
+
+async def watch(
+    rlm: RLM, users: pandas.DataFrame, events: pandas.DataFrame, subscriptions: pandas.DataFrame
+) -> ev.RunEnded:
+    """The same, told as it goes. Returns the end of the run."""
+    contexts = Contexts(users=users, events=events, subscriptions=subscriptions)
+    async for event in rlm.stream(QUESTION, contexts, answer=tuple[float, str]):
+        if line := told(event):
+            print(line, flush=True)
+    assert isinstance(event, ev.RunEnded)  # the last one always is
+    return event
+
+
+def told(event: ev.Event) -> str:
+    """An event in a line; nothing of those that are not worth one."""
+    match event:
+        case ev.RunStarted():
+            return f"asks {event.model}, for at most {SECONDS} seconds"
+        case ev.TurnStarted(node="0"):
+            return f"turn {event.turn}: waits for the model" if event.turn else "first look"
+        case ev.CellEnded(node="0"):
+            said = event.error.type if event.error else f"{event.printed:,} characters printed"
+            return f"turn {event.turn}: its code ran {event.seconds:.1f} s, {said}"
+        case ev.AnswerRefused(node="0"):
+            return f"turn {event.turn}: an answer was refused: {event.reason}"
+        case _:
+            return ""
 
 
 def tables(seed: int = 7) -> tuple[pandas.DataFrame, pandas.DataFrame, pandas.DataFrame]:
@@ -62,13 +97,13 @@ def _weights(draw: numpy.random.Generator) -> numpy.ndarray:
 
 
 def main() -> None:
-    with RLM() as rlm:
-        run = ask(rlm, *tables())
-    if run.status == "answered":
-        share, channel = run.answer  # type: ignore[misc]
+    with RLM(*sys.argv[1:2], budget=Budget(seconds=SECONDS)) as rlm:
+        ended = asyncio.run(watch(rlm, *tables()))
+    if ended.status == "answered":
+        share, channel = ended.answer  # type: ignore[misc]
         print(f"{channel}: {share:.2%} of the active new users pay within 30 days")
     else:
-        print(f"no answer: {run.reason}")
+        print(f"no answer: {ended.reason}; it wants a stronger model: examples/cohort.py MODEL")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """An RLM as a language model of DSPy's: long fields of a signature are contexts that no prompt holds.
 
-``pip install dspy``, then ``python examples/dspy_lm.py`` asks the model that unspool finds about a log.
+``pip install dspy``, then ``python examples/dspy_lm.py`` asks the model that unspool finds about a log,
+for ten minutes at most, and tells of each turn on stderr.
 :func:`language_model` is all that a program of DSPy's needs. It is an engine of DSPy's own (3.4 and later):
 nothing goes through LiteLLM, and nothing over a network but the calls of unspool's models.
 """
@@ -8,6 +9,7 @@ nothing goes through LiteLLM, and nothing over a network but the calls of unspoo
 from __future__ import annotations
 
 import json
+import logging
 import re
 from pathlib import Path
 
@@ -23,7 +25,7 @@ from dspy.lm15 import (
     response_to_events,
 )
 
-from unspool import RLM, Run
+from unspool import RLM, Budget, Run
 
 LOG = Path(__file__).parent / "data" / "openssh_2k.log"
 LONG = 4_000  # characters of a field, from which on it is a context
@@ -123,7 +125,9 @@ def ask(rlm: RLM, log: str, question: str) -> dspy.Prediction:
 
 
 def main() -> None:
-    with RLM() as rlm:
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("unspool").setLevel(logging.INFO)  # a line a turn
+    with RLM(budget=Budget(seconds=600)) as rlm:
         found = ask(
             rlm, LOG.read_text(), "Which IP address had the most failed password attempts, and how many?"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import inspect
 from pathlib import Path
@@ -87,6 +88,18 @@ def test_the_answer_is_typed_and_exact(example: ModuleType) -> None:
     assert (type(share), type(channel)) == (float, str)
     assert (share, channel) == directly(*tables)
     assert 0.05 < share < 0.95
+
+
+def test_the_example_tells_of_each_turn_as_it_goes(
+    example: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = example.tables()
+    with RLM(ScriptedModel([py(LOOK), py(COUNT), py(SUBMIT)]), runs=False) as rlm:
+        ended = asyncio.run(example.watch(rlm, *tables))
+    assert (ended.status, ended.answer) == ("answered", directly(*tables))
+    begun, *lines = capsys.readouterr().out.splitlines()
+    assert begun == "asks scripted:model, for at most 600 seconds"
+    assert [line.partition(":")[0] for line in lines] == [f"turn {n}" for n in (1, 1, 2, 2, 3, 3)]
 
 
 def test_a_near_miss_tells_the_model_which_part_is_wrong(example: ModuleType) -> None:

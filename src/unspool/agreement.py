@@ -129,7 +129,9 @@ def agreed(agreeing: int, count: int, stopped: int, answered: int | None = None)
     if agreeing == 1 and stopped:
         return "the other branches could not change it"
     if agreeing == 1:
-        return f"only 1 of {count} branches answered" if answered == 1 else f"no two of {count} branches agree"
+        return (
+            f"only 1 of {count} branches answered" if answered == 1 else f"no two of {count} branches agree"
+        )
     if not stopped:
         return f"{agreeing} of {count} branches agree"
     were = "1 was stopped as it" if stopped == 1 else f"{stopped} were stopped as they"

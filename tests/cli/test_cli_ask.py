@@ -365,7 +365,11 @@ def test_branches_are_told_with_their_cost_and_how_they_agree(make_cli: MakeCli)
     told = done.stderr.decode()
     answered = re.findall(r"branch [123]: answered \(submitted\), cost unknown", told)
     assert len(set(answered)) == got["branches"]["agreeing"] >= 2  # any two of them may be the first
-    ended = "2 of 2 branches that ended agree, 1 was stopped" if got["branches"]["stopped"] else "3 of 3 branches agree"
+    ended = (
+        "2 of 2 branches that ended agree, 1 was stopped"
+        if got["branches"]["stopped"]
+        else "3 of 3 branches agree"
+    )
     assert ended in told
 
 

@@ -181,9 +181,9 @@ class Held(MemoryStore):
     def append(self, run: str, event: Event) -> None:
         super().append(run, event)
         submits = self._values[2] is not None
-        if isinstance(event, AnswerAccepted if submits else CellStarted) and event.node == "0@3":
-            if submits or event.turn == 2:
-                self._there.set()
+        awaited = isinstance(event, AnswerAccepted if submits else CellStarted) and event.node == "0@3"
+        if awaited and (submits or event.turn == 2):
+            self._there.set()
 
     async def _after(self, value: object) -> str:
         await self._there.wait()
