@@ -1,9 +1,10 @@
 """Three tables, one question, a typed answer: which channel's users come to pay, and how many of them.
 
-``python examples/cohort.py [MODEL]`` asks that model, or the one that unspool finds, for ten minutes at most, and
-tells of each turn as it goes. It wants a stronger model than the local one that unspool runs by itself
-(Qwen2.5-Coder 1.5B), which is not likely to answer it. 10,000 users, 250,000 events and 10,000 subscriptions are made from a
-fixed seed; :func:`ask` is all that a user of unspool writes, and :func:`watch` is the same with what happens.
+``python examples/cohort.py [MODEL]`` asks that model, or the one that unspool finds, for ten minutes at most,
+and tells of each turn as it goes. It wants a stronger model than the local one that unspool runs by itself
+(Qwen2.5-Coder 1.5B), which is not likely to answer it. 10,000 users, 250,000 events and 10,000 subscriptions
+are made from a fixed seed; :func:`ask` is all that a user of unspool writes, and :func:`watch` is the same,
+told as it goes.
 """
 
 from __future__ import annotations

@@ -243,6 +243,28 @@ def test_a_run_that_is_stopped_right_after_its_answer_was_accepted_has_answered(
     assert (result.trace.status, result.trace.answer) == ("answered", 42)
 
 
+def test_a_run_that_is_stopped_after_a_branch_has_submitted_hands_that_over() -> None:
+    store = MemoryStore()
+    rlm: RLM
+
+    async def stop() -> str:
+        """Stops the run."""
+        rlm.cancel(next(iter(store.runs())))
+        return await hold()
+
+    def reply(branch: int, turn: int) -> Reply:
+        if turn == 1:
+            return LOOK
+        return py("try:\n    submit(42)\nfinally:\n    stop()") if branch == 2 else asyncio.Event().wait()  # type: ignore[return-value]
+
+    rlm = engine(Sampled(reply), store, tools=[stop])
+    result = rlm.run("q", "abc", branches=3)
+    assert (result.status, result.answer, result.draft) == ("cancelled", 42, "the answer of branch 2")
+    assert [(b.status, b.answer, b.agrees) for b in result.branches] == [
+        ("cancelled", None, None), ("answered", 42, None), ("cancelled", None, None),
+    ]  # fmt: skip
+
+
 def test_sub_calls_tools_and_children_of_the_shared_turn_are_made_once() -> None:
     used: list[str] = []
 
