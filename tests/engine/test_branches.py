@@ -169,6 +169,20 @@ async def hold() -> str:
     return ""
 
 
+STAYS = "try:\n    submit({!r})\nfinally:\n    import threading\n    threading.Event().wait()"  # until it is stopped
+
+
+class Cancels(MemoryStore):
+    """Stops the run as soon as an answer is accepted."""
+
+    rlm: RLM
+
+    def append(self, run: str, event: Event) -> None:
+        super().append(run, event)
+        if isinstance(event, AnswerAccepted):
+            self.rlm.cancel(run)
+
+
 class Held(MemoryStore):
     """The store and the replies of three branches: the third has submitted its value, and its cell goes on
     until it is stopped, before the others reply. With ``None`` it is held before it submits."""
@@ -195,7 +209,7 @@ class Held(MemoryStore):
             return LOOK
         if branch < 3:
             return self._after(value)
-        return py("hold()" if value is None else f"try:\n    submit({value!r})\nfinally:\n    hold()")
+        return py("hold()" if value is None else STAYS.format(value))
 
 
 @pytest.mark.parametrize(
@@ -211,6 +225,7 @@ def test_an_answer_that_was_accepted_before_its_branch_was_stopped_counts(
     assert [(b.status, b.answer, b.agrees) for b in result.branches] == [
         ("answered", 42, True), ("answered", 42, True), ("answered", last, agrees),
     ]  # fmt: skip
+    assert result.branches[2].trace.turns[1].cells[0].outcome is None  # it was stopped
     decided = next(e for e in store.read(result.id) if isinstance(e, BranchesDecided))
     assert decided.stopped == ()
 
@@ -228,37 +243,23 @@ def test_a_branch_that_was_stopped_before_it_answered_is_not_said_to_disagree() 
 
 def test_a_run_that_is_stopped_right_after_its_answer_was_accepted_has_answered() -> None:
     """As where a limit is reached in that moment."""
-    store = MemoryStore()
-    rlm: RLM
-
-    async def stop() -> str:
-        """Stops the run."""
-        rlm.cancel(next(iter(store.runs())))
-        return await hold()
-
-    model = ScriptedModel([LOOK, py("try:\n    submit(42)\nfinally:\n    stop()")])
-    rlm = engine(model, store, tools=[stop])
-    result = rlm.run("q", "abc")
+    store = Cancels()
+    store.rlm = engine(ScriptedModel([LOOK, py(STAYS.format(42))]), store)
+    result = store.rlm.run("q", "abc")
     assert (result.status, result.answer, result.draft) == ("answered", 42, None)
     assert (result.trace.status, result.trace.answer) == ("answered", 42)
+    assert result.trace.turns[1].cells[0].outcome is None  # it was stopped
 
 
 def test_a_run_that_is_stopped_after_a_branch_has_submitted_hands_that_over() -> None:
-    store = MemoryStore()
-    rlm: RLM
-
-    async def stop() -> str:
-        """Stops the run."""
-        rlm.cancel(next(iter(store.runs())))
-        return await hold()
-
     def reply(branch: int, turn: int) -> Reply:
         if turn == 1:
             return LOOK
-        return py("try:\n    submit(42)\nfinally:\n    stop()") if branch == 2 else asyncio.Event().wait()  # type: ignore[return-value]
+        return py(STAYS.format(42)) if branch == 2 else asyncio.Event().wait()  # type: ignore[return-value]
 
-    rlm = engine(Sampled(reply), store, tools=[stop])
-    result = rlm.run("q", "abc", branches=3)
+    store = Cancels()
+    store.rlm = engine(Sampled(reply), store)
+    result = store.rlm.run("q", "abc", branches=3)
     assert (result.status, result.answer, result.draft) == ("cancelled", 42, "the answer of branch 2")
     assert [(b.status, b.answer, b.agrees) for b in result.branches] == [
         ("cancelled", None, None), ("answered", 42, None), ("cancelled", None, None),
