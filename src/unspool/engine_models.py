@@ -2,7 +2,7 @@
 
 Contract: :meth:`EngineModels.ready` gives the same callers to every run, however many ask at once; where
 finding failed, the next that asks tries again. Where a limit in dollars is to be kept, every price is
-known beforehand, or :class:`unspool.errors.ConfigError` says which is not.
+known beforehand, or :class:`unspool.errors.UnknownPrice` says which is not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .errors import ConfigError, ModelError
+from .errors import ConfigError, ModelError, UnknownPrice
 from .models.naming import check_spec
 from .models.settings import UNSET, ModelSettings
 
@@ -95,18 +95,14 @@ class EngineModels:
         return caller_for(model, concurrency=self._concurrency, timeout=self._call_seconds)
 
 
-async def refuse_unknown_prices(*callers: Caller) -> None:
-    """Where a limit in dollars is to be kept. Raises :class:`ConfigError` that names the model."""
+async def refuse_unknown_prices(*callers: Caller, file: str = "") -> None:
+    """Where a limit in dollars is to be kept; ``file``: which one says so. Raises :class:`UnknownPrice`."""
     from .models import prices
 
     await prices.ready()
     for caller in callers:
         if caller.info.price is None:
-            raise ConfigError(
-                f"usd: the price of {caller.info.name} is not known, so a limit in dollars cannot be "
-                "kept: say it, in dollars for a million tokens (--set price=READ/WRITTEN, "
-                "ModelSettings(price=…)), or limit tokens, calls or seconds"
-            )
+            raise UnknownPrice(caller.info.name, file)
 
 
 def _failed(finding: asyncio.Task[Models]) -> bool:

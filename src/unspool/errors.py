@@ -6,6 +6,7 @@
     ├── ConfigError (ValueError)     a setting is wrong; says what to set
     │   ├── WrongSetting             a value that it cannot have: name=value
     │   ├── UnknownSetting (TypeError)  no setting of that name; says the nearest
+    │   ├── UnknownPrice             a limit in dollars that cannot be kept; says the model
     │   ├── NoModelFound             no key, no server, no local model; names the ways out
     │   │   └── NoServer             a server that the environment names gives no model; says why
     │   └── UnknownModel             no such provider or model; lists the known ones
@@ -61,6 +62,36 @@ class WrongSetting(ConfigError):
 
 class UnknownSetting(ConfigError, TypeError):
     """There is no setting of that name. The message says the nearest, or where it belongs."""
+
+
+class UnknownPrice(ConfigError):
+    """The price of ``model`` is not known, so a limit in dollars cannot be kept. ``file``: the budget in
+    which the limit stands, where it was not given now.
+
+    >>> UnknownPrice("openai:m", "b.json").told("price=READ/WRITTEN", "tokens")
+    'b.json has a limit in dollars, which cannot be kept, for the price of openai:m is not known: say it, in \
+dollars for a million tokens (price=READ/WRITTEN), or name another file and limit tokens'
+    """
+
+    def __init__(self, model: str, file: str = "") -> None:
+        super().__init__(model, file)
+        self.model, self.file = model, file
+
+    def told(self, price: str, limits: str, usd: str = "usd") -> str:
+        """``price``: how a price is said, if it can be; ``limits``: what else may be limited; ``usd``: what
+        the limit in dollars is called."""
+        ways = [f"say it, in dollars for a million tokens ({price})"] if price else []
+        ways += [f"{'name another file and ' if self.file else ''}limit {limits}"] if limits else []
+        unknown = f"the price of {self.model} is not known"
+        what = (
+            f"{self.file} has a limit in dollars, which cannot be kept, for {unknown}"
+            if self.file
+            else f"{usd}: {unknown}, so a limit in dollars cannot be kept"
+        )
+        return f"{what}: {', or '.join(ways)}"
+
+    def __str__(self) -> str:
+        return self.told("ModelSettings(price=…)", "tokens, calls or seconds")
 
 
 class NoModelFound(ConfigError):

@@ -3,8 +3,8 @@
 Contract: whoever wants to send holds the worst case first, under a lock on the file, and tells after it what
 the call took (:class:`SharedPurse`). A process that dies while it holds something has spent it: what was
 sent may have been charged for. The file is JSON that anyone may read; a limit that is given is written
-into it, so that a greater one given later goes on. The lock is ``flock``: the file lies on a disk of this
-machine.
+into it, so that a greater one given later goes on: when it is begun, so that who is refused before has left
+no file, and changed none. The lock is ``flock``: the file lies on a disk of this machine.
 
 >>> from tempfile import TemporaryDirectory
 >>> with TemporaryDirectory() as folder:
@@ -30,6 +30,7 @@ from typing import Self
 
 from .budget import NO_USAGE, NOTHING, Amount, Block, Budget, Meter, OverBudget
 from .errors import ConfigError, ModelError
+from .folders import try_out
 from .models.protocol import FREE, ModelInfo, ModelRequest, Price
 from .purse import LEAST_REPLY, MOST_REPLY, prompt_tokens, worst_case
 from .types import Usage, known_sum
@@ -63,16 +64,18 @@ class SharedBudget:
         self._given = {name: getattr(given, name) for name in LIMITS}
         self._owner = f"{os.getpid()}:{_began(os.getpid())}"
         self._numbers = itertools.count(1)
-        with self._open() as state:
-            state.limits |= {name: limit for name, limit in self._given.items() if limit is not None}
-            if not any(limit is not None for limit in state.limits.values()):
-                raise ConfigError(f"{path} has no limit yet: give --usd, --tokens or --calls")
-            if state.unpriced and state.limits["usd"] is not None:
-                raise ConfigError(
-                    f"{path}: calls of a price that is not known were paid from it, so a limit in dollars "
-                    "cannot be kept: name another file"
-                )
-            self.limits = self._limits(state)
+        self._begun = False
+        self.limits = self._limits(self._with_given(self._seen()))
+
+    def begin(self) -> None:
+        """Makes the file, where there is none, and writes down the limits that were given. The first call
+        that is paid from it does so, too."""
+        with self._open():
+            pass
+
+    def says(self, limit: str) -> str:
+        """The path, where a limit stands in the file alone and was not given; else ""."""
+        return str(self._path) if self._given[limit] is None else ""
 
     def hold(self, amount: Amount) -> str | Block:
         """A ticket, or the limit that stands in the way."""
@@ -108,32 +111,62 @@ class SharedBudget:
                 for name in LIMITS
             }
 
+    def _with_given(self, state: _State) -> _State:
+        """The state with the limits that were given in it."""
+        state.limits |= {name: limit for name, limit in self._given.items() if limit is not None}
+        if not any(limit is not None for limit in state.limits.values()):
+            raise ConfigError(f"{self._path} has no limit yet: give --usd, --tokens or --calls")
+        if state.unpriced and state.limits["usd"] is not None:
+            raise ConfigError(
+                f"{self._path}: calls of a price that is not known were paid from it, so a limit in dollars "
+                "cannot be kept: name another file"
+            )
+        return state
+
     def _limits(self, state: _State) -> Budget:
         """Those that this process was given; else those in the file, as they are now."""
         now = {name: state.limits[name] if mine is None else mine for name, mine in self._given.items()}
         return Budget(usd=now["usd"], tokens=_whole(now["tokens"]), calls=_whole(now["calls"]))
 
+    def _seen(self) -> _State:
+        """The file's state, where there is one. Nothing is made or written; whether it could be is tried."""
+        with self._usable():
+            if not self._path.exists():
+                os.stat(self._path.parent)
+                try_out(self._path.parent)
+                return _State()
+            with self._locked(os.O_RDWR) as descriptor:
+                return self._understood(_read_all(descriptor))
+
     @contextmanager
     def _open(self) -> Iterator[_State]:
         """The file's state, alone with it; written back at the end of the block, in one piece."""
+        with self._usable(), self._locked(os.O_RDWR | os.O_CREAT) as descriptor:
+            before = _read_all(descriptor)
+            state = self._understood(before)
+            yield state if self._begun else self._with_given(state)
+            after = _written(state, len(before))
+            if after != before:
+                os.pwrite(descriptor, after, 0)
+            self._begun = True
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ConfigError(f"{self._path} cannot be used as a budget: {error.strerror}") from None
+
+    @contextmanager
+    def _locked(self, flags: int) -> Iterator[int]:
         try:
             import fcntl
         except ImportError:
             raise ConfigError("a budget in a file needs file locks, which this system has not") from None
-        try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise ConfigError(f"{self._path} cannot be used as a budget: {error.strerror}") from None
+        descriptor = os.open(self._path, flags | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            before = _read_all(descriptor)
-            state = self._understood(before)
-            yield state
-            after = _written(state, len(before))
-            if after != before:
-                os.pwrite(descriptor, after, 0)
-        except OSError as error:
-            raise ConfigError(f"{self._path} cannot be used as a budget: {error.strerror}") from None
+            yield descriptor
         finally:
             os.close(descriptor)
 

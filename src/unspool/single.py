@@ -65,10 +65,14 @@ class SingleCalls:
         self.cost: float | None = 0.0
 
     async def ready(self) -> None:
-        """Raises :class:`unspool.errors.ConfigError` where a limit in dollars cannot be kept."""
-        limits = self._meter.budget if self._shared is None else self._shared.limits
+        """Raises :class:`unspool.errors.UnknownPrice` where a limit in dollars cannot be kept. Where it can,
+        the file of a shared budget is made."""
+        shared = self._shared
+        limits = self._meter.budget if shared is None else shared.limits
         if limits.usd is not None:
-            await refuse_unknown_prices(self._caller)
+            await refuse_unknown_prices(self._caller, file=shared.says("usd") if shared else "")
+        if shared is not None:
+            shared.begin()
 
     async def ask(self, prompt: str, occurrence: int = 0) -> Single:
         """One prompt. ``occurrence`` tells equal prompts apart that are samples of their own."""

@@ -123,6 +123,60 @@ def test_what_is_wrong_is_one_message(
     assert echo.server.asks == []
 
 
+@pytest.mark.parametrize("command", ["llm", "map"])
+def test_what_is_refused_before_anything_is_sent_leaves_no_budget_and_changes_none(
+    echo: Cli, command: str
+) -> None:
+    def refused(*arguments: str) -> str:
+        given = echo.command(command, "x", "--model", "openai:test-model", "--budget", "b.json", *arguments)
+        done = echo.run(given, stdin=b"1\n")
+        assert (done.returncode, done.stdout) == (2, b"")
+        return done.stderr.decode()
+
+    file = echo.folder / "b.json"
+    assert "b.json has no limit yet" in refused()
+    told = refused("--usd", "1")
+    assert not file.exists()
+    assert told == (
+        "unspool: --usd: the price of openai:test-model is not known, so a limit in dollars cannot be kept: "
+        "say it, in dollars for a million tokens (--set price=READ/WRITTEN), or limit --tokens or --calls\n"
+    )
+    price = ("--set", "price=1/1")
+    good = echo.command(command, "x", "--model", "openai:test-model", "--budget", "b.json", "--calls", "2")
+    assert echo.run(good, stdin=b"1\n").returncode == 0  # what the message says works
+    kept = file.read_bytes()
+    assert "unspool: b.json: calls of a price that is not known" in refused("--usd", "1", *price)
+    assert file.read_bytes() == kept
+
+
+def test_a_limit_in_dollars_that_the_file_has_is_told_with_the_file(echo: Cli) -> None:
+    budget = ("--budget", "b.json")
+    priced = echo.run(llm(echo, "x", *budget, "--usd", "1", "--set", "price=1/1"), stdin=b"x")
+    assert priced.returncode == 0
+    kept = (echo.folder / "b.json").read_bytes()
+    done = echo.run(llm(echo, "x", *budget, "--calls", "5"), stdin=b"y")
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "unspool: b.json has a limit in dollars, which cannot be kept, for the price of openai:test-model is "
+        "not known: say it, in dollars for a million tokens (--set price=READ/WRITTEN), or name another file "
+        "and limit --tokens or --calls\n"
+    )
+    assert (echo.folder / "b.json").read_bytes() == kept
+    other = echo.run(llm(echo, "x", "--budget", "other.json", "--calls", "5"), stdin=b"y")
+    assert other.returncode == 0
+
+
+def test_a_limit_in_dollars_is_refused_with_the_options_that_the_command_has(make_cli: MakeCli) -> None:
+    cli = make_cli(["unused"])
+    name = cli.file("in.txt", "text")
+    done = cli.run(cli.ask("How many?", name, "--usd", "1"))
+    assert done.returncode == 2
+    assert "--set price=READ/WRITTEN), or limit --tokens, --calls or --seconds\n" in done.stderr.decode()
+    done = cli.run(cli.command("serve", "--model", "openai:test-model", "--usd", "1", "--port", "0"))
+    assert done.returncode == 2
+    assert "--set price=READ/WRITTEN), or limit --tokens or --seconds\n" in done.stderr.decode()
+
+
 def test_a_failure_is_its_message_and_exit_code_1(make_cli: MakeCli) -> None:
     cli = make_cli([Behaviour(status=401, message="Incorrect API key")])
     done = cli.run(llm(cli, "x", "--no-cache"))

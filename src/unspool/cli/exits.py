@@ -19,9 +19,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError, ContextError, NoServer, NoSuchRun, UnspoolError, WrongSetting
+from ..errors import (
+    ConfigError,
+    ContextError,
+    NoServer,
+    NoSuchRun,
+    UnknownPrice,
+    UnspoolError,
+    WrongSetting,
+)
 from ..shortage import shortage
 from ..types import Status
 from .terminal import complain, unwritten
@@ -72,6 +81,9 @@ def errors_as_exits() -> Iterator[None]:
     except WrongSetting as error:
         complain(f"{_typed(error)}: {error.wanted}")
         raise typer.Exit(USAGE) from None
+    except UnknownPrice as error:
+        complain(_with_options(error))
+        raise typer.Exit(USAGE) from None
     except (ConfigError, ContextError, NoSuchRun) as error:
         complain(str(error))
         raise typer.Exit(USAGE) from None
@@ -86,6 +98,23 @@ def errors_as_exits() -> Iterator[None]:
     except KeyboardInterrupt:
         complain("cancelled")
         raise typer.Exit(CANCELLED) from None
+
+
+def _with_options(error: UnknownPrice) -> str:
+    """What can be done about it with the options of the command that is run."""
+    options = _options()
+    limits = [each for each in ("--tokens", "--calls", "--seconds") if each in options]
+    price = "--set price=READ/WRITTEN" if "--set" in options else ""
+    return error.told(price, " or ".join(filter(None, (", ".join(limits[:-1]), *limits[-1:]))), "--usd")
+
+
+def _options() -> frozenset[str]:
+    """The options of the command that is run."""
+    import typer
+
+    core = typer.Context.__bases__[0].__module__  # wherever this release of typer has it
+    running = import_module(f"{core.rpartition('.')[0]}.globals").get_current_context()
+    return frozenset(each for param in running.command.params for each in param.opts)
 
 
 def usage(error: UsageError) -> str:
