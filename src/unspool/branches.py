@@ -200,7 +200,7 @@ class _Race:
         )
         outcome = self._outcomes[chosen]
         if not agreeing:
-            return outcome
+            return replace(outcome, stuck=all(each.stuck for each in self._outcomes.values()))
         how = agreed(len(agreeing), self._plan.count, len(self._stopped), self._tally.answered)
         return replace(outcome, reason=f"{outcome.reason}; {how}")
 

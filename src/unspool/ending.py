@@ -53,6 +53,7 @@ def _end(scope: Scope, task: Task, outcome: Outcome) -> None:
             reused=total.reused,
             reused_cost=total.reused_cost,
             limit=outcome.limit,
+            stuck=outcome.stuck,
         )
     )
 

@@ -346,6 +346,7 @@ class RunEnded(Event):
     reused: Usage = field(default_factory=Usage)
     reused_cost: float | None = 0.0
     limit: Limit | None = None  # of the status "budget": which was reached; None: not known
+    stuck: bool = False  # resumed, it ends the same, and no model is asked
 
 
 EVENTS: tuple[type[Event], ...] = (

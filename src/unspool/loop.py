@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from . import events as ev
 from ._runtime import alone, both
@@ -130,6 +131,7 @@ class NodeLoop:
         status: Status = "partial"
         reason = ""
         limit: Limit | None = None
+        stuck = False
         try:
             async with asyncio.timeout(deadline[0] if deadline else None):
                 await self._turns()
@@ -139,7 +141,7 @@ class NodeLoop:
         except OverBudget as error:  # or the last turn was used
             status, reason, limit = "budget", str(error), error.limit
         except Stuck as error:
-            reason = str(error)
+            reason, stuck = str(error), True
         except ModelError as error:
             reason = f"the model {self.scope.root.info.name} failed: {error.message}"
         except Divergence:
@@ -153,7 +155,9 @@ class NodeLoop:
             if self.task.parent is None and not (branch and branch.decided):
                 self.scope.leave(answered or await self._stopped("cancelled", self.scope.stopped))
             raise
-        return self.api.answers.outcome(self.asked) or await self._stopped(status, reason, limit)
+        if (answered := self.api.answers.outcome(self.asked)) is not None:
+            return answered
+        return replace(await self._stopped(status, reason, limit), stuck=stuck)
 
     async def _turns(self) -> None:
         """Algorithm 1. Returns once an answer is accepted."""

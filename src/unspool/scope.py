@@ -108,6 +108,7 @@ class Outcome:
     draft: str | None = None
     turns: int = 0
     limit: Limit | None = None  # of the status "budget": which was reached
+    stuck: bool = False  # by what the model said alone: gone through again, it ends the same and asks nothing
 
 
 @dataclass(slots=True)

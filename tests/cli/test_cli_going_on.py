@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from unspool import RLM
 from unspool.cli.app import app
-from unspool.errors import WrongSetting
+from unspool.errors import ModelError, WrongSetting
 from unspool.testing import ScriptedModel
 
 from .. import stories
@@ -40,6 +41,49 @@ def test_a_run_whose_model_is_in_python_goes_on_there(
     assert code == 2
     assert "the model mine:x of this run was made in Python" in err
     assert "Did you mean" not in err
+
+
+@pytest.mark.parametrize("branches", [1, 2])
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (LOOK, "3 replies in a row were code of earlier turns"),
+        ("It is long.", "3 replies in a row without code"),
+    ],
+    ids=["again", "silent"],
+)
+def test_a_run_that_would_end_the_same_has_no_word_of_going_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, said: str, reason: str, branches: int
+) -> None:
+    model = ScriptedModel([said] * 20, name="command:false")
+    rlm = RLM(model, runs=tmp_path)
+    run = rlm.run("How many?", "a text", branches=branches)
+    assert reason in run.reason
+    asked = len(model.requests)
+    assert rlm.resume(run.id, "a text").reason == run.reason
+    assert len(model.requests) == asked
+    for command in ("runs show", "watch"):
+        _, out, err = cli(capsys, *command.split(), run.id, "--runs", str(tmp_path))
+        assert reason in out + err
+        assert "to go on" not in out + err
+        assert "runs resume" not in out + err
+
+
+def test_a_run_of_branches_of_which_one_may_be_asked_again_goes_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = itertools.count(1)
+
+    def reply(_: object) -> str:
+        if next(asked) > 5:  # too few for both to say the same four times
+            raise ModelError("bad_request", "no more")
+        return LOOK
+
+    model = ScriptedModel(reply, name="command:false")
+    run = RLM(model, runs=tmp_path).run("How many?", "a text", branches=2)
+    assert run.status == "failed"
+    _, out, _ = cli(capsys, "runs", "show", run.id, "--runs", str(tmp_path))
+    assert f"to go on: unspool runs resume {run.id}" in out
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,8 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None, started: Run
     >>> to_go_on("r1", None, None, None)
     'to go on: unspool runs resume r1'
     """
-    own = started.settings.get("strategy_turns") if started else None
-    if ended is not None and ended.limit == "turns" and isinstance(own, int) and ended.turns >= own:
-        return ""  # its strategy takes no more turns, whatever the limit is
+    if _ends_the_same(ended, started):
+        return ""
     if started is not None and (model := of_a_program(started)):
         limit = " with a higher limit" if ended is not None and ended.limit is not None else ""
         return f"to go on{limit}: rlm.resume({run!r}) in Python, where the model {model} is"
@@ -77,6 +76,27 @@ def to_go_on(run: str, folder: Path | None, ended: RunEnded | None, started: Run
     if ended is not None and ended.status == "failed" and not ended.turns and not ended.usage.calls:
         return f"nothing was asked yet. Once that is mended: {command}"  # the sandbox, or the input
     return f"to go on: {command}"
+
+
+def _ends_the_same(ended: RunEnded | None, started: RunStarted | None) -> bool:
+    """Whether a run that is resumed would ask no model, whatever the limits are. All reasons for that:
+
+    - it was answered, or it is a session, which no model has driven;
+    - what the model said has ended it: the same code again and again, or none;
+    - its strategy takes no more turns.
+
+    What else ends a run (a limit, a model that fails, a REPL or a disk that is lost, who stopped it) is asked
+    again, or tried again, when it is resumed.
+    """
+    from ..types import DRIVEN
+
+    if started is not None and started.model.startswith(DRIVEN):
+        return True
+    if ended is None:
+        return False
+    own = started.settings.get("strategy_turns") if started else None
+    used = ended.limit == "turns" and isinstance(own, int) and ended.turns >= own
+    return ended.status == "answered" or ended.stuck or used
 
 
 def of_a_program(started: RunStarted) -> str | None:
