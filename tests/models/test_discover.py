@@ -17,6 +17,7 @@ from unspool.models import catalog
 from unspool.models.discover import Found, discover, resolve, resolve_pair
 from unspool.models.probe import ask_all
 from unspool.models.providers import PROVIDERS, Provider
+from unspool.models.pull import Progress
 from unspool.testing import FaultyServer, ScriptedModel
 
 KEYS = {"OPENAI_API_KEY": "sk-test-0123456789"}
@@ -222,6 +223,39 @@ def test_nothing_at_all_is_one_message_with_the_three_ways_out(
     ):
         assert needed in said
     assert discover(environ={}, servers=NOBODY, cache=str(tmp_path)).model is None
+
+
+@pytest.mark.parametrize(
+    ("environ", "why"),
+    [
+        ({}, "no key and no server found: "),
+        ({"UNSPOOL_MODEL": "local:"}, "UNSPOOL_MODEL names it: "),
+        (None, ""),
+    ],
+)
+def test_a_pull_says_what_is_pulled_why_how_large_and_where_to(
+    tmp_path: Path, environ: dict[str, str] | None, why: str
+) -> None:
+    """As told before the first byte; nothing is fetched here."""
+    pytest.importorskip("xllamacpp")
+
+    class Heard(Exception):
+        pass
+
+    def progress(told: Progress) -> None:
+        raise Heard(told.about)
+
+    for find in (resolve, resolve_pair):
+        with pytest.raises(Heard) as heard:
+            find(
+                "local:" if environ is None else None,
+                environ=environ or {},
+                servers=NOBODY,
+                cache=str(tmp_path),
+                progress=progress,
+            )
+        what = f"pulling local:{catalog.DEFAULT} (1.1 GB, once) into {tmp_path / 'models'}"
+        assert str(heard.value) == why + what
 
 
 def test_a_pull_that_fails_tells_the_ways_out_too(tmp_path: Path) -> None:

@@ -106,6 +106,40 @@ def test_slices_are_joined_in_order_checked_and_named(tmp_path: Path, index: Pat
     assert all(0 <= p.done <= p.total == TINY.size for p in seen)
 
 
+class Wavering:
+    """A source that takes back what it said that it had, as one does that writes a file twice."""
+
+    name = "wavering"
+
+    def fetch(self, file: LocalFile, target: Path, staging: Path, report: Report) -> None:
+        for done in (0, 900, 200, 1_500, 1_400, 9_000_000):
+            report(done)
+        target.write_bytes(WHOLE)
+
+
+def test_what_has_come_never_becomes_less(tmp_path: Path, index: Path) -> None:
+    for source in (Wavering(), slices(index)):
+        seen: list[Progress] = []
+        cache = tmp_path / source.name
+        pull(entry=TINY, cache=cache, from_sources=[source], progress=seen.append)
+        done = [p.done for p in seen if p.phase == "downloading"]
+        assert done == sorted(done)
+        assert done[0] == 0
+        assert done[-1] == TINY.size
+
+
+def test_what_is_pulled_is_told_with_all_that_is_told_of_it(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    for why in ("", "for this"):
+        cache = tmp_path / (why or "plain")
+        pull(entry=TINY, cache=cache, from_sources=[Given(WHOLE)], progress=seen.append, why=why)
+        *before, ready = seen
+        what = f"pulling tiny (0.0 MB, once) into {cache / 'models'}"
+        assert {p.about for p in before} == {f"{why}: {what}" if why else what}
+        assert ready.about == ""
+        seen.clear()
+
+
 def test_what_is_there_is_not_pulled_again(tmp_path: Path) -> None:
     source = Given(WHOLE)
     for _ in range(2):

@@ -1,6 +1,7 @@
 """Pulls a local model with a progress bar on a terminal, or a line now and then into a pipe.
 
-Contract: everything goes to stderr. A model that is there already costs one look and says nothing.
+Contract: everything goes to stderr, first what is pulled, why and where to. A model that is there already
+costs one look and says nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .terminal import Output, is_terminal
+from .paint import painted, part, wrapped
+from .terminal import Output, is_terminal, page_width, safe
 
 if TYPE_CHECKING:
     from ..models.pull import Progress
@@ -35,11 +37,29 @@ def shown_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None
             bar.close()
 
 
+class _About:
+    """What is pulled, told once, before how far it is."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._about = ""
+
+    def tell(self, progress: Progress) -> None:
+        if progress.about in ("", self._about):
+            return
+        self._about = progress.about
+        width = page_width(sys.stderr)
+        line = (part(safe(self._about)),)
+        rows = [line] if width is None else wrapped(line, width, 0)
+        self._out.write("".join(painted(row, colour=False) + "\n" for row in rows))
+
+
 class _Lines:
     """A line for each phase and each tenth."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
+        self._about = _About(out)
         self._last: tuple[str, str, int] = ("", "", -1)
 
     def __call__(self, progress: Progress) -> None:
@@ -47,6 +67,7 @@ class _Lines:
         if step == self._last or progress.phase == "ready":
             return
         self._last = step
+        self._about.tell(progress)
         self._out.line(_told(progress))
 
 
@@ -56,12 +77,14 @@ class _Bar:
     def __init__(self, out: Output, clock: Callable[[], float] = time.monotonic) -> None:
         self._out = out
         self._clock = clock
+        self._about = _About(out)
         self._drawn = 0.0
         self._begun: tuple[str, float, int] = ("", 0.0, 0)  # phase, when, with how many bytes
 
     def __call__(self, progress: Progress) -> None:
         if progress.phase == "ready":
             return
+        self._about.tell(progress)
         now = self._clock()
         what = progress.phase + progress.source
         if what != self._begun[0]:

@@ -68,8 +68,9 @@ def resolve(
     """The model of this name, or the one that is found. ``progress`` hears of a pull."""
     where = look(environ, servers, cache, progress)
     if spec is None:
-        spec = _found(where).model
-        assert spec is not None
+        found = _found(where)
+        assert found.model is not None
+        return make_any(found.model, replace(where, why=_why(found)))
     return make_any(spec, where)
 
 
@@ -84,12 +85,12 @@ def resolve_pair(
 ) -> tuple[Model, Model]:
     """Root and sub-model. Without a name for it, the sub-model is the root model; for a provider's
     default root model, the cheaper one that its row of the table has beside it."""
-    where = look(environ, servers, cache, progress)
+    where, why = look(environ, servers, cache, progress), ""
     if model is None:
         found = _found(where)
         assert found.model is not None
-        model, sub_model = found.model, sub_model or found.sub_model
-    root = make_any(model, where)
+        model, sub_model, why = found.model, sub_model or found.sub_model, _why(found)
+    root = make_any(model, replace(where, why=why))
     if sub_model is None:
         sub_model = _sub_variable(where)
     if sub_model is None and isinstance(model, str) and not isinstance(root, FallbackModel):
@@ -121,6 +122,12 @@ def _found(where: Where) -> Found:
         looked = "".join(f"  - {c.place}: {c.detail}\n" for c in found.candidates)
         raise NoModelFound(f"No model was found.\n{ways_out()}\nLooked at:\n{looked}".rstrip())
     return found
+
+
+def _why(found: Found) -> str:
+    """Why this model is taken, in the words for one that has to be pulled."""
+    best = next(c for c in found.candidates if c.model is not None)
+    return "no key and no server found" if best.kind == "local" else f"{best.place} names it"
 
 
 def _discover(where: Where) -> Found:

@@ -56,6 +56,7 @@ class Where:
     servers: Sequence[Provider]
     cache: str | None = None
     progress: OnProgress | None = None
+    why: str = ""  # a model is pulled that nobody has named
 
 
 def look(
@@ -189,7 +190,7 @@ def _make_local(name: str, where: Where) -> Model:
     require_llama_cpp()
     if find(entry.name, where.cache) is None:
         try:
-            pull(entry.name, progress=where.progress, cache=where.cache)
+            pull(entry.name, progress=where.progress, cache=where.cache, why=where.why)
         except PullFailed as error:
             raise PullFailed(f"{error}\n{ways_out()}") from None
     return LocalModel(entry.name, cache=where.cache)

@@ -15,9 +15,10 @@ import errno
 import hashlib
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -34,12 +35,14 @@ _READ = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a pull is, in bytes. ``waiting``: another process pulls the same file."""
+    """How far a pull is, in bytes. ``waiting``: another process pulls the same file. ``about``: what is
+    pulled, how large it is and where to, for whoever did not ask for it; "" where it is there."""
 
     phase: Phase
     done: int
     total: int
     source: str = ""
+    about: str = ""
 
     @property
     def fraction(self) -> float:
@@ -66,14 +69,18 @@ def pull(
     from_sources: Sequence[Source] | None = None,
     entry: LocalFile | None = None,
     folder: Path | None = None,
+    why: str = "",
 ) -> Path:
     """Pull a known model (the default one for ``""``), or the file that ``entry`` describes.
 
-    ``folder``: where to, in place of the folder of models in ``cache``.
+    ``folder``: where to, in place of the folder of models in ``cache``. ``why``: for :attr:`Progress.about`.
     """
     file = entry or known(name)
-    report = progress or _nobody
     folder = folder or models_dir(cache)
+    what = (
+        f"pulling {file.name if entry else f'local:{file.name}'} ({_amount(file.size)}, once) into {folder}"
+    )
+    report = _telling(progress or _nobody, f"{why}: {what}" if why else what)
     final = folder / file.file
     if _there(file, final):
         report(Progress("ready", file.size, file.size))
@@ -151,10 +158,23 @@ def _pull(file: LocalFile, final: Path, tried: Sequence[Source], report: OnProgr
     )
 
 
+def _telling(progress: OnProgress, about: str) -> OnProgress:
+    def tell(so_far: Progress) -> None:
+        progress(so_far if so_far.phase == "ready" else replace(so_far, about=about))
+
+    return tell
+
+
 def _downloading(file: LocalFile, source: str, report: OnProgress) -> Callable[[int], None]:
+    """What a source tells its bytes to. What it has got never becomes less."""
+    most, alone = 0, threading.Lock()
+
     def tell(done: int) -> None:
         # A slice under way is packed in a wheel, a little larger than itself: never show over all.
-        report(Progress("downloading", min(done, file.size), file.size, source))
+        nonlocal most
+        with alone:  # a source tells from two threads
+            most = max(most, min(done, file.size))
+            report(Progress("downloading", most, file.size, source))
 
     return tell
 

