@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from unspool.cli.app import app
 
 from .. import stories
 from .conftest import MakeCli
@@ -37,6 +42,50 @@ def test_help_and_lists_fit_and_are_whole(make_cli: MakeCli, command: str, colum
     whole = " ".join(cli.run(cli.command(*command.split())).stdout.decode().split())
     if command.endswith("list"):
         assert words == whole  # as in a pipe, but for where lines end
+
+
+def commands(group: TyperGroup, *path: str) -> Iterator[list[str]]:
+    """The group and all below it, as they are typed."""
+    yield [*path]
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from commands(command, *path, name)
+        else:
+            yield [*path, name]
+
+
+def every_help(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    main = get_command(app)
+    assert isinstance(main, TyperGroup)
+    helps: dict[str, str] = {}
+    for command in commands(main):
+        app([*command, "--help"], standalone_mode=False)
+        helps[" ".join(command)] = capsys.readouterr().out
+    return helps
+
+
+@pytest.mark.parametrize("columns", [40, 47, 60])
+def test_no_help_cuts_a_word_in_two(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = every_help(capsys)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    narrow = every_help(capsys)
+    assert len(narrow) > 20
+    for command, told in narrow.items():
+        assert max(map(cell_len, told.split("\n"))) <= columns, command
+        whole = re.split(r"[\s-]+", wide[command])  # a line may end at a hyphen
+        assert [word for word in re.split(r"[\s-]+", told) if word not in whole] == [], command
+    assert "PROVIDER:MODEL," in narrow["llm"]
+
+
+def test_no_help_names_a_type_of_python(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for command, told in every_help(capsys).items():
+        assert re.findall(r"<\w+[^<>]*>", told) == [], command
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -23,7 +23,7 @@ from . import (
     viewer,
     watch,
 )
-from .commands import Commands
+from .commands import Commands, OneCommand
 from .terminal import Output
 
 app = typer.Typer(
@@ -37,18 +37,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("ask")(ask.ask)
-app.command("watch")(watch.watch)
-app.command("view")(viewer.view)
-app.command("serve")(serve.serve)
-app.command("mcp")(mcp.mcp)
-app.command("llm")(llm.llm)
-app.command("map")(mapping.map_)
-app.command("doctor")(doctor.doctor)
-runs.app.command("show")(show.show)
-runs.app.command("diff")(diff.diff)
-runs.app.command("export")(export.export)
-runs.app.command("resume")(resume.resume)
+app.command("ask", cls=OneCommand)(ask.ask)
+app.command("watch", cls=OneCommand)(watch.watch)
+app.command("view", cls=OneCommand)(viewer.view)
+app.command("serve", cls=OneCommand)(serve.serve)
+app.command("mcp", cls=OneCommand)(mcp.mcp)
+app.command("llm", cls=OneCommand)(llm.llm)
+app.command("map", cls=OneCommand)(mapping.map_)
+app.command("doctor", cls=OneCommand)(doctor.doctor)
+runs.app.command("show", cls=OneCommand)(show.show)
+runs.app.command("diff", cls=OneCommand)(diff.diff)
+runs.app.command("export", cls=OneCommand)(export.export)
+runs.app.command("resume", cls=OneCommand)(resume.resume)
 app.add_typer(
     runs.app, name="runs", help="List, show, compare, export, resume, remove the runs that are kept."
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .ask import named
-from .commands import Commands
+from .commands import Commands, OneCommand
 from .exits import CANCELLED, errors_as_exits
 from .options import Models, ModelSettingsGiven, Quiet, SubModels
 from .report import duration
@@ -39,7 +39,7 @@ class SuiteOrCommand(Commands):
 app = typer.Typer(no_args_is_help=True, cls=SuiteOrCommand, subcommand_metavar="SUITE | COMMAND [ARGS]...")
 
 
-@app.command("list")
+@app.command("list", cls=OneCommand)
 def list_() -> None:
     """List the suites."""
     from ..evals.suites import KNOWN
@@ -69,7 +69,7 @@ def _needs(suite: Suite) -> str:
     )
 
 
-@app.command("report")
+@app.command("report", cls=OneCommand)
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)],
 ) -> None:
@@ -81,7 +81,7 @@ def report(
         Output(sys.stdout).write(safe(page))
 
 
-@app.command("inspect")
+@app.command("inspect", cls=OneCommand)
 def inspect(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)],
 ) -> None:
@@ -97,7 +97,7 @@ def inspect(
             out.line(safe(str(path)))
 
 
-@app.command("limits")
+@app.command("limits", cls=OneCommand)
 def limits(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out was.", show_default=False)],
     profile: Annotated[
@@ -120,7 +120,7 @@ def limits(
             complain("there is no kind of question that both direct and rlm were asked: nothing to say")
 
 
-@app.command("run")
+@app.command("run", cls=OneCommand)
 def run(
     suites: Annotated[
         str,

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from .commands import Commands
+from .commands import Commands, OneCommand
 from .exits import errors_as_exits
 from .terminal import Output
 
 app = typer.Typer(no_args_is_help=True, cls=Commands)
 
 
-@app.command("list")
+@app.command("list", cls=OneCommand)
 def list_() -> None:
     """List the local models that are known, and where they lie."""
     from ..errors import ConfigError
@@ -40,7 +40,7 @@ def list_() -> None:
     line(f"Any other: local:/path/to/model.gguf. Models are kept in {models_dir()}.")
 
 
-@app.command("pull")
+@app.command("pull", cls=OneCommand)
 def pull_(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="As in the list; default: the first.", show_default=False)
@@ -57,7 +57,7 @@ def pull_(
         Output(sys.stdout).line(f"local:{known(name).name} is ready: {path}")
 
 
-@app.command("rm")
+@app.command("rm", cls=OneCommand)
 def rm_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As in the list.", show_default=False)],
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .commands import Commands
+from .commands import Commands, OneCommand
 from .exits import errors_as_exits
 from .options import RunsFolder
 from .terminal import Output, columns, complain, cut, safe
@@ -131,7 +131,7 @@ def hint(
             Output(sys.stderr).line(f"{told}{again}")
 
 
-@app.command("list")
+@app.command("list", cls=OneCommand)
 def list_(
     runs: RunsFolder = None,
     number: Annotated[int, typer.Option("-n", min=1, metavar="COUNT", help="So many of the last.")] = 20,
@@ -166,7 +166,7 @@ def _told(row: RunRow, width: int | None) -> str:
     return "\n".join(cut(safe(line), width) for line in lines)
 
 
-@app.command("rm")
+@app.command("rm", cls=OneCommand)
 def remove(
     names: Annotated[list[str], typer.Argument(metavar="ID", help="As in the list.", show_default=False)],
     runs: RunsFolder = None,
@@ -179,7 +179,7 @@ def remove(
             complain(f"removed {run}")
 
 
-@app.command("gc")
+@app.command("gc", cls=OneCommand)
 def collect(
     runs: RunsFolder = None,
     days: Annotated[
