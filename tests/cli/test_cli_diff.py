@@ -184,3 +184,26 @@ def test_runs_without_an_answer_have_not_the_same_one(
     assert code == 0
     assert "the same question, the same input, neither has an answer" in out
     assert "not the same answer" in diff(capsys, tmp_path, one, answered)[1]
+
+
+@pytest.mark.parametrize("piped", [True, False], ids=["pipe", "terminal"])
+def test_all_rows_fit_forty_columns_and_two_programs_do_not_look_the_same(
+    make_cli: MakeCli, tmp_path: Path, piped: bool
+) -> None:
+    long = "because of a reason that does not fit into a row of forty columns"
+    ids = []
+    for name in ("one", "two"):
+        model = ScriptedModel(["Words."] * 3, name=f"command:/tmp/a/folder/that/both/have/{name}.py")
+        ids.append(RLM(model, runs=tmp_path / "kept").run(long, "a text").id)
+    cli = make_cli(["unused"])
+    command = cli.command("runs", "diff", *ids, "--runs", "kept")
+    if piped:
+        sent = cli.run(command, environment={"COLUMNS": "40"}).stdout.decode()
+    else:
+        _, sent = on_terminal(cli, command, columns=40)
+    rows = ESCAPES.sub("", sent).replace("\r\n", "\n").split("\n")
+    assert max(map(cell_len, rows)) <= 40
+    assert " ".join(" ".join(rows).split()).count("3 replies in a row without code to run") == 2  # whole
+    for figure in ("model", "sub-calls"):
+        (row,) = [row for row in rows if row.startswith(figure)]
+        assert row.split()[1:] == ["comm.../one.py", "comm.../two.py"]

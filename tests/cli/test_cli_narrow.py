@@ -11,7 +11,9 @@ from rich.cells import cell_len
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from unspool import RLM
 from unspool.cli.app import app
+from unspool.testing import ScriptedModel
 
 from .. import stories
 from .conftest import MakeCli
@@ -125,6 +127,18 @@ def test_the_head_of_a_run_is_broken_between_words(make_cli: MakeCli, tmp_path: 
     assert max(map(cell_len, head)) <= columns
     piped = cli.run(show).stdout.decode()
     assert " ".join(" ".join(head).split()) == " ".join(piped.partition("\n\n")[0].split())
+
+
+def test_why_a_node_failed_fits_behind_a_pipe_too(make_cli: MakeCli, tmp_path: Path) -> None:
+    model = ScriptedModel(["Words."] * 3)
+    run = RLM(model, runs=tmp_path / "kept").run("How many?", "a text")
+    cli = make_cli(["unused"])
+    show = cli.command("runs", "show", run.id, "--runs", str(tmp_path / "kept"))
+    whole = cli.run(show).stdout.decode()
+    narrow = cli.run(show, environment={"COLUMNS": "40"}).stdout.decode()
+    assert max(map(cell_len, narrow.split("\n"))) <= 40
+    assert f"({run.reason})\n├─ turn 1" in whole  # in the node's row
+    assert f"({run.reason}) ├─ turn 1" in " ".join(narrow.replace("│", "").split())
 
 
 def test_a_narrow_tree_shows_what_failed(make_cli: MakeCli, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """``unspool runs diff``: two runs, where they part, what each cost and answered.
 
-Contract: from the journals alone; the first run is A, the second B. On a terminal of 40 columns and more each
-row but those of the answers fits its width.
+Contract: from the journals alone; the first run is A, the second B. Each row fits a terminal of 40 columns
+and more, or what COLUMNS says; a word that is longer is left whole, so that a path can be copied.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def diff(first: First, second: Second, runs: RunsFolder = None) -> None:
             both.append(_Run(name, told, root))
         paper = Paper.stdout()
         paper.write(_head(both), hang=2)
-        paper.write(_table(both, paper.width))
-        paper.write(_parting(*both))
-        paper.write(_answers(both), whole=True)
+        paper.write(_table(both, paper.page))
+        paper.write(_parting(*both), hang=None if paper.width else 4)
+        paper.write(_answers(both), hang=2)
 
 
 def _head(both: Sequence[_Run]) -> Iterator[Row]:
@@ -70,11 +70,12 @@ def _table(both: Sequence[_Run], width: int | None) -> Iterator[Row]:
     from rich.cells import set_cell_size
 
     from .paint import DIM, part
-    from .terminal import cut
+    from .terminal import cut, cut_inside
 
     column = _COLUMN if width is None else max(8, (width - _LABEL) // 2 - 1)
     for name, *values in zip(_NAMES, *map(_figures, "AB", both), strict=True):
-        shown = [set_cell_size(cut(value.replace("\n", " "), column), column) for value in values]
+        fit = cut_inside if name in _NAMED else cut
+        shown = [set_cell_size(fit(value.replace("\n", " "), column), column) for value in values]
         yield (part(name.ljust(_LABEL), DIM), part(f"{shown[0]} "), part(shown[1].rstrip()))
     yield ()
 
@@ -92,6 +93,7 @@ _NAMES = (
     "calls",
     "children",
 )
+_NAMED = ("model", "sub-calls")  # by their ends, too
 
 
 def _figures(letter: str, run: _Run) -> tuple[str, ...]:

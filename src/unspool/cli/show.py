@@ -183,15 +183,15 @@ def _tree(builder: TraceBuilder, part: _Part, name: str, paper: Paper, going: bo
 
     from .tree import tree
 
-    now = time.time() if going else None
+    now, page = time.time() if going else None, None if paper.width else paper.page
     if part.node is None or part.roots:
         paper.write(_head(builder, name, now), hang=2)
     branches = builder.branches() if part.roots else ()
     for branch in branches:
         between = [()] if branch is not branches[0] else []
-        paper.write([*between, _branch(branch), *tree(branch.trace, now=now)])
+        paper.write([*between, _branch(branch), *tree(branch.trace, now=now, page=page)])
     if part.node is not None and not branches:
-        paper.write(tree(part.node, now=now))
+        paper.write(tree(part.node, now=now, page=page))
 
 
 def _branch(branch: Branch) -> Row:

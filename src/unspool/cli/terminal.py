@@ -151,6 +151,21 @@ def cut(line: str, width: int | None) -> str:
     return line if cell_len(line) <= width else set_cell_size(line, max(0, width - 3)).rstrip() + "..."
 
 
+def cut_inside(line: str, width: int) -> str:
+    """The same for a name whose end tells it from others, as that of a program does.
+
+    >>> cut_inside("command:/a/long/path/one.py", 14), cut_inside("short", 14)
+    ('comm...one.py', 'short')
+    """
+    from rich.cells import cell_len, chop_cells, set_cell_size
+
+    if cell_len(line) <= width:
+        return line
+    room = max(0, width - 3)
+    end = chop_cells(line[::-1], max(1, room * 2 // 3))[0][::-1]
+    return set_cell_size(line, max(0, room - cell_len(end))).rstrip() + "..." + end.lstrip()
+
+
 class Output:
     """Writes to a stream at once, for as long as somebody reads it."""
 

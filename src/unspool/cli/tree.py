@@ -1,7 +1,8 @@
 """A run as a tree: its nodes, what each turn did, and what each subtree took. Pure.
 
-Contract: one row a node and one a turn, children under the turn that asked for them; a child's question ends
-its row. A narrow terminal cuts what is dim before what failed. Amounts that are not known are not shown as 0.
+Contract: one row a node and one a turn, children under the turn that asked for them; a child's question
+ends its row. A narrow terminal cuts what is dim before what failed; where nothing is cut and a width is told,
+why a node failed goes below it. Amounts that are not known are not shown as 0.
 
 >>> from unspool.cli.paint import painted
 >>> from unspool.types import CellRun, Node, Turn
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from ..safe_text import one_line
 from ..types import CellRun, Node, Turn, Usage
-from .paint import BOLD, CYAN, DIM, GREEN, PLAIN, RED, Part, Row, part
+from .paint import BOLD, CYAN, DIM, GREEN, PLAIN, RED, Part, Row, part, wrapped
 from .report import count, duration, money
 
 _OUTCOMES = {
@@ -32,19 +33,35 @@ TOLD_WAIT = 0.1  # seconds of waiting for the sandbox that are worth a word
 _QUESTION = 200  # characters of a child's question
 
 
-def tree(node: Node, *, prefix: str = "", mark: str = "", now: float | None = None) -> Iterator[Row]:
+def tree(
+    node: Node, *, prefix: str = "", mark: str = "", now: float | None = None, page: int | None = None
+) -> Iterator[Row]:
     """The rows of a node and of all below it. ``now`` is the clock of a node that goes on; None: nobody
-    goes on with what has not ended."""
-    yield (Part(prefix + mark, DIM), *_node(node, now))
+    goes on with what has not ended. ``page``: columns in which the reasons are to fit."""
+    row, reason = (Part(prefix + mark, DIM), *_node(node, now)), _reason(node)
     if mark:
         prefix += "   " if mark.startswith("└") else "│  "
+    if page is None or not reason or _wide((*row, *reason)) <= page:
+        yield (*row, *reason)
+    else:
+        yield row
+        begin = Part(prefix + ("│  " if node.turns else "   "), DIM)
+        told = tuple(Part(each.text.strip(), each.style) for each in reason)
+        yield from ((begin, *line) for line in wrapped(told, max(1, page - _wide((begin,))), 1))
     for turn in node.turns:
         last = turn is node.turns[-1]
         yield (Part(f"{prefix}{'└─ ' if last else '├─ '}", DIM), *_turn(turn, now))
         below = prefix + ("   " if last else "│  ")
         children = _asked_in(node, turn, last)
         for child in children:
-            yield from tree(child, prefix=below, mark="└─ " if child is children[-1] else "├─ ", now=now)
+            branch = "└─ " if child is children[-1] else "├─ "
+            yield from tree(child, prefix=below, mark=branch, now=now, page=page)
+
+
+def _wide(row: Row) -> int:
+    from rich.cells import cell_len
+
+    return sum(cell_len(each.text) for each in row)
 
 
 def _asked_in(node: Node, turn: Turn, last: bool) -> list[Node]:
@@ -92,8 +109,12 @@ def _node(node: Node, now: float | None) -> Iterator[Part]:
     yield part("".join(f"  {figure}" for figure in figures if figure))
     if node.parent is not None:
         yield part(f"  {one_line(node.query, _QUESTION)}", DIM)
-    if node.status not in (None, "answered"):
-        yield part(f"  ({one_line(node.reason)})", status_style(node.status))
+
+
+def _reason(node: Node) -> Row:
+    if node.status in (None, "answered"):
+        return ()
+    return (part(f"  ({one_line(node.reason)})", status_style(node.status)),)
 
 
 def _turn(turn: Turn, now: float | None) -> Iterator[Part]:
