@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import wraps
-from inspect import iscoroutinefunction, signature
+from inspect import Parameter, iscoroutinefunction, signature
 from types import UnionType
 from typing import ParamSpec, TypeVar, cast
 
@@ -82,7 +82,8 @@ def meant(name: object, known: Iterable[str]) -> str:
 def keywords(
     homes: Mapping[str, Callable[..., object]] = {},
 ) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """For a function: a keyword that it does not have is :class:`UnknownSetting`, which says the nearest.
+    """For a function: a keyword that it does not have is :class:`UnknownSetting`, which says the nearest; so
+    is more by position than it takes, which says what is given by name.
 
     ``homes``: where settings of other names belong, as it is written, and the class or function of them.
     A method knows those of its own class.
@@ -95,12 +96,17 @@ def keywords(
     >>> paint(width=3)
     Traceback (most recent call last):
     unspool.errors.UnknownSetting: paint() takes no width=. Did you mean size=Size(width=…)?
+    >>> paint("red")
+    Traceback (most recent call last):
+    unspool.errors.UnknownSetting: paint() takes nothing by position: the next is a keyword, color=…
     """
 
     def told(called: Callable[_P, _T]) -> Callable[_P, _T]:
-        own = _keywords_of(called)
+        own, placed = _keywords_of(called), _placed(called)
 
         def refuse_unknown(given: Mapping[str, object], args: tuple[object, ...]) -> None:
+            if placed is not None and len(args) > len(placed):
+                raise UnknownSetting(_too_many(called, placed, own))
             for name in given:
                 if name not in own:
                     raise UnknownSetting(_unknown(called, name, own, homes, args))
@@ -130,6 +136,28 @@ def _keywords_of(called: Callable[..., object]) -> tuple[str, ...]:
     return tuple(name for name in signature(called).parameters if name != "self")
 
 
+def _placed(called: Callable[..., object]) -> tuple[str, ...] | None:
+    """What may be given by position, ``self`` as well; None: any number."""
+    parameters = signature(called).parameters.values()
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return None
+    by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(each.name for each in parameters if each.kind in by_place)
+
+
+def _too_many(called: Callable[..., object], placed: Iterable[str], own: Iterable[str]) -> str:
+    """What is wrong where more is given by position than is taken so."""
+    names = [name for name in placed if name != "self"]
+    told = f"{_name_of(called)}() takes {', '.join(names) or 'nothing'} by position"
+    by_name = next((name for name in own if name not in names), "")
+    return f"{told}: the next is a keyword, {by_name}=…" if by_name else f"{told}, and no more"
+
+
+def _name_of(called: Callable[..., object]) -> str:
+    title, _, method = called.__qualname__.rpartition(".")
+    return title if method == "__init__" else method
+
+
 def _unknown(
     called: Callable[..., object],
     name: str,
@@ -140,13 +168,11 @@ def _unknown(
     """What is wrong with the keyword ``name``, and what may be meant."""
     title, _, method = called.__qualname__.rpartition(".")
     written = {each: f"{each}=…" for each in own}
-    if method == "__init__":
-        method = title
-    elif title and args:
+    if method != "__init__" and title and args:
         homes = {f"{title}({{}})": type(args[0]), **homes}
     for form, home in homes.items():
         for each in _keywords_of(home):
             written.setdefault(each, form.format(f"{each}=…"))
     guess = near(name, written)
     more = f"Did you mean {written[guess]}?" if guess else f"It takes {', '.join(own)}"
-    return f"{method}() takes no {name}=. {more}"
+    return f"{_name_of(called)}() takes no {name}=. {more}"

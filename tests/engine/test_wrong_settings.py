@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 import pytest
 
@@ -102,3 +103,29 @@ async def test_so_do_the_ways_to_ask_of_asyncio() -> None:
         await engine.arun("?", "x", anwser=int)  # type: ignore[call-arg]
     assert inspect.iscoroutinefunction(RLM.arun)
     assert [*inspect.signature(RLM).parameters][:2] == ["model", "sub_model"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (
+            lambda: RLM("openai:a", "openai:b"),  # type: ignore[misc]
+            "RLM() takes model by position: the next is a keyword, sub_model=…",
+        ),
+        (
+            lambda: RLM(ScriptedModel(["x"])).run("How many?", "a text", int),  # type: ignore[misc]
+            "run() takes query, context by position: the next is a keyword, answer=…",
+        ),
+        (
+            lambda: Budget(1, 2, 3, 4, 5, 6, 7),  # type: ignore[call-arg]
+            "Budget() takes usd, tokens, calls, seconds, turns, depth by position, and no more",
+        ),
+    ],
+)
+def test_more_by_position_than_is_taken_says_what_is_a_keyword(
+    wrong: Callable[[], object], told: str
+) -> None:
+    with pytest.raises(UnknownSetting) as refused:
+        wrong()
+    assert str(refused.value) == told
+    assert isinstance(refused.value, TypeError)  # as Python says it
