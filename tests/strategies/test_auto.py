@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +24,9 @@ from .helpers import by
 LINE = "the quick brown fox ran over the hill and into the den\n"
 
 
-def chosen(context: object, query: str, window: int = 100_000, profile: str = "frontier") -> StrategyChosen:
+def chosen(
+    context: object, query: str, window: int | None = 100_000, profile: str = "frontier"
+) -> StrategyChosen:
     store = MemoryStore()
     model = ScriptedModel(lambda messages: "no", window=window, profile=profile)
     run = RLM(model, strategy="auto", store=store, max_turns=1).run(query, context)
@@ -52,7 +55,19 @@ def test_what_is_small_is_answered_at_once() -> None:
 def test_what_does_not_fit_goes_by_the_question(query: str, strategy: str) -> None:
     event = chosen(LINE * 4_000, query, window=20_000)
     assert event.strategy == strategy
-    assert "more than 50% of the room for it in a window of 20,000, which is about 6," in event.reason
+    told = re.search(
+        r"tokens: more than (6,\d+), which is 50% of the (1\d,\d+) or so that fit into a prompt beside the rest "
+        r"of it and the reply \(the window has 20,000 tokens\)$",
+        event.reason,
+    )
+    assert told is not None
+    most, fitting = (int(number.replace(",", "")) for number in told.groups())
+    assert most == fitting // 2  # the arithmetic is there to be seen
+
+
+def test_a_window_that_is_not_known_is_told_as_such() -> None:
+    event = chosen(LINE * 40_000, "How many foxes ran?", window=None)
+    assert "(the window has 128,000 tokens, which is assumed)" in event.reason
 
 
 def test_a_count_needs_a_program_earlier_than_a_needle() -> None:

@@ -45,7 +45,8 @@ def choose(given: Given) -> Choice:
         return Choice("rlm", f"{size}: code looks at it", None, window)
     table = limits()
     row = table.rows.get((given.profile.name, kind)) or table.rows["frontier", kind]
-    most = int(table.comfortable * room(given))
+    fitting = room(given)
+    most = int(table.comfortable * fitting)
     fits, tokens = size <= most, size // CHARACTERS_PER_TOKEN
     asked = f"{_WORDS[kind]} over about {tokens:,} tokens"
     if fits and tokens <= row.tokens:
@@ -53,8 +54,12 @@ def choose(given: Given) -> Choice:
         return Choice("direct", why, tokens, window)
     over = f"more than {row.tokens:,} ({row.basis})"
     if not fits:
-        held = f"{table.comfortable:.0%} of the room for it in a window of {window:,}"
-        over = f"more than {held}, which is about {most // CHARACTERS_PER_TOKEN:,}"
+        own = "" if given.root.window else ", which is assumed"
+        over = (
+            f"more than {most // CHARACTERS_PER_TOKEN:,}, which is {table.comfortable:.0%} of the "
+            f"{fitting // CHARACTERS_PER_TOKEN:,} or so that fit into a prompt beside the rest of it and the "
+            f"reply (the window has {window:,} tokens{own})"
+        )
     return Choice(row.beyond, f"{asked}: {over}", tokens, window)
 
 
