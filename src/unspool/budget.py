@@ -140,7 +140,8 @@ class Meter:
         self.kept = NOTHING  # for the node's next turn
         self.overrun = NOTHING  # the most that a call has taken beyond what was held for it
         self.trouble: str | None = None  # why a call had failed that was cut off while it was tried again
-        self.unsure = 0  # sends that had no whole reply and may have been charged
+        self.unsure = 0  # sends that had no whole reply
+        self.charged = 0  # those of them for which a provider may charge
         # Where no limit here or above counts an amount, there is nothing to hold or to book.
         self.counts_tokens: bool = budget.counts_tokens or (parent is not None and parent.counts_tokens)
         self.counts: bool = (
@@ -246,10 +247,11 @@ class Meter:
             tokens, usd = max(meter.overrun.tokens, beyond.tokens), max(meter.overrun.usd, beyond.usd)
             meter.overrun = Amount(0, tokens, usd)
 
-    def lose(self) -> None:
-        """Notes a send that had no whole reply: what it cost is not known."""
+    def lose(self, *, charged: bool) -> None:
+        """Notes a send that had no whole reply: what it took is not known. ``charged``: nor what it cost."""
         for meter in self._up():
             meter.unsure += 1
+            meter.charged += charged
 
     def cut(self, trouble: str) -> None:
         """Notes why a call had failed that was cut off while it was tried again."""

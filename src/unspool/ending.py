@@ -83,11 +83,12 @@ def _unsent(scope: Scope) -> Iterable[str]:
 def _notes(scope: Scope, task: Task, outcome: Outcome) -> list[str]:
     """What else there is to say of the whole run."""
     notes: list[str] = []
-    if lost := task.meter.unsure:
-        requests = "1 request" if lost == 1 else f"{lost:,} requests"
-        notes.append(
-            f"{requests} had no whole reply: what the provider charges for that is in no figure here"
-        )
+    charged = task.meter.charged
+    for lost, what in ((charged, "what the provider charges for that"),
+                       (task.meter.unsure - charged, "what was read and written for that")):  # fmt: skip
+        if lost:
+            requests = "1 request" if lost == 1 else f"{lost:,} requests"
+            notes.append(f"{requests} had no whole reply: {what} is in no figure here")
     if outcome.status != "answered" and (trouble := task.meter.trouble) and trouble not in outcome.reason:
         notes.append(f"a call was being tried again, whose last attempt had failed: {trouble}")
     if scope.cache is not None and scope.cache.trouble is not None:

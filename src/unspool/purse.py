@@ -31,7 +31,7 @@ from typing import Self
 from .budget import NO_USAGE, NOTHING, Amount, Meter, OverBudget
 from .errors import ModelError
 from .images import Image
-from .models.protocol import FREE, Message, ModelInfo, ModelRequest, Price
+from .models.protocol import FREE, PROGRAM, Message, ModelInfo, ModelRequest, Price
 from .types import Role, Usage, known_sum
 
 MOST_REPLY = 8_192  # tokens of a reply under a limit, where the request does not say
@@ -73,6 +73,7 @@ class Purse:
         self._unsent = False  # and that went out with none yet
         self._held = NOTHING
         self._trouble: str | None = None  # why the last send failed
+        self._charged = True  # a provider may charge for it
 
     def __enter__(self) -> Self:
         self._take()
@@ -102,6 +103,7 @@ class Purse:
         if self._check is not None:
             self._check()
         self._model = info.name  # of a list of models, the one that is asked
+        self._charged = info.price != FREE and not info.name.startswith(PROGRAM)
         if not self._taken:
             self._take()
         if self._meter.counts_tokens:
@@ -137,7 +139,7 @@ class Purse:
 
     def lost(self) -> None:
         """No whole reply came, and the server may have worked for it: the worst case counts."""
-        self._meter.lose()
+        self._meter.lose(charged=self._charged)
         self._close(self._held)
 
     def _close(self, took: Amount) -> None:

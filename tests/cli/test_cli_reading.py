@@ -47,6 +47,21 @@ def test_the_object(make_cli: MakeCli) -> None:
     assert [(c["line"], c["found"]) for c in told["citations"]] == [(18, True), (None, False)]
 
 
+@pytest.mark.parametrize(
+    ("share", "unplaced", "told"),
+    [
+        (0.0, 0, "models read 0% of the input"),
+        (0.0, 5, "how much of the input models read is not known"),
+        (0.0004, 5, "how much of the input models read is not known"),
+        (0.0004, 0, "models read under 0.1% of the input"),
+        (0.0012, 5, "models read at least 0.1% of the input"),
+    ],
+)
+def test_no_share_is_told_as_at_least_nothing(share: float, unplaced: int, told: str) -> None:
+    coverage = Coverage(share=share, size=9_999, unplaced=unplaced)
+    assert list(reading_lines(coverage, [])) == [told]
+
+
 def test_the_first_line_fits_and_quotes_are_cut() -> None:
     quote = Citation("word " * 100, "pages/a.txt", 5, 12_345, True, True)
     for width in (40, 80):

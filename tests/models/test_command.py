@@ -215,3 +215,11 @@ def test_a_run_over_a_program(tmp_path: Path) -> None:
     assert (run.status, run.answer, run.cost) == ("answered", 10, None)
     assert run.model == name
     assert run.usage.calls_unmeasured == 2
+
+
+def test_where_no_provider_charges_no_note_speaks_of_a_charge(tmp_path: Path) -> None:
+    run = RLM("command:false", runs=False).run("How many?", "a text")
+    assert run.status == "failed"
+    assert run.notes == (
+        "1 request had no whole reply: what was read and written for that is in no figure here",
+    )

@@ -19,6 +19,7 @@ from ..reading import Citation, Coverage
 from .report import count
 
 MOST_CITED = 20  # lines of citations
+LEAST = 0.001  # a share that is told in figures
 MOST_PARTS = 100  # parts with their unread ranges in an object, and ranges of each
 
 
@@ -26,14 +27,19 @@ def percent(share: float) -> str:
     """Rounded down: 100% is all of it."""
     if share >= 1:
         return "100%"
-    return f"{int(share * 100)}%" if share >= 0.01 or share < 0.001 else f"{int(share * 1000) / 10}%"
+    if 0 < share < LEAST:
+        return f"under {LEAST:.1%}"
+    return f"{int(share * 100)}%" if share >= 0.01 or not share else f"{int(share * 1000) / 10}%"
 
 
 def reading_lines(coverage: Coverage, citations: Sequence[Citation], width: int = 100) -> Iterator[str]:
     """The share that was read, then each quote with its place; ``width``: what a quote is cut to."""
     if coverage.share is not None:
         sure = coverage.share >= 1 or (not coverage.unplaced and not coverage.unknown)
-        yield f"models read {'' if sure else 'at least '}{percent(coverage.share)} of the input"
+        if sure or coverage.share >= LEAST:
+            yield f"models read {'' if sure else 'at least '}{percent(coverage.share)} of the input"
+        else:
+            yield "how much of the input models read is not known"
     for each in citations[:MOST_CITED]:
         yield _cited(each, width)
     if len(citations) > MOST_CITED:

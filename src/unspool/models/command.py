@@ -29,7 +29,7 @@ from time import perf_counter
 from ..errors import ConfigError, ModelError
 from ..types import Usage
 from .failures import scrub
-from .protocol import Delta, Message, ModelInfo, ModelReply, ModelRequest, OnDelta, refuse_images
+from .protocol import PROGRAM, Delta, Message, ModelInfo, ModelReply, ModelRequest, OnDelta, refuse_images
 from .replies import split_thinking
 from .schemas import in_words
 
@@ -45,7 +45,7 @@ class CommandModel:
 
     def __init__(self, command: str, *, profile: str = "frontier") -> None:
         self._command = _split(command)
-        self._info = ModelInfo(f"command:{command.strip()}", profile=profile)
+        self._info = ModelInfo(f"{PROGRAM}{command.strip()}", profile=profile)
 
     @property
     def info(self) -> ModelInfo:

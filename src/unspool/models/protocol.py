@@ -129,6 +129,7 @@ class Price:
 
 
 FREE = Price()
+PROGRAM = "command:"  # begins the name of a model that is a program: no provider charges for it
 
 
 @dataclass(frozen=True, slots=True)
