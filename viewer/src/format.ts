@@ -56,10 +56,19 @@ export function moment(seconds: number | null | undefined): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
+const LEAST = 0.001; // of a share that is told in figures
+
 /** Rounded down: 100% is all of it. */
 export function percent(share: number): string {
   if (share >= 1) return "100%";
-  return share >= 0.01 || share < 0.001 ? `${Math.floor(share * 100)}%` : `${Math.floor(share * 1000) / 10}%`;
+  if (share > 0 && share < LEAST) return "under 0.1%";
+  return share >= 0.01 || !share ? `${Math.floor(share * 100)}%` : `${Math.floor(share * 1000) / 10}%`;
+}
+
+/** How much was read; `more`: there may be more that is not known. */
+export function share(read: number, more: boolean): string {
+  if (!more || read >= 1) return percent(read);
+  return read < LEAST ? "an unknown share" : `at least ${percent(read)}`;
 }
 
 /** The time between two moments; of what goes on, so far. */

@@ -1,7 +1,7 @@
 // The map of the input: which ranges models were shown, how often and where, and which were never read.
 
 import { useMemo, useState } from "preact/hooks";
-import { count, grouped, percent, shortName } from "./format";
+import { count, grouped, share, shortName } from "./format";
 import { useAnswer } from "./hooks";
 import { Key, Trouble } from "./marks";
 import { Quotes } from "./quotes";
@@ -92,14 +92,13 @@ function Summary({ map, unit }: { map: MapTold; unit: string }) {
     map.parts.some((part) => part.size === null) && "files whose size is not known are left out",
     (map.parts_in_all ?? 0) > 1000 && `the first ${grouped(1000)} of ${grouped(map.parts_in_all ?? 0)} parts are shown`,
   ].filter(Boolean);
-  const over = coverage.share !== null && coverage.share < 1 && (coverage.unplaced || coverage.unknown) ? "at least " : "";
   return (
     <div>
       {coverage.share === null ? (
         <p>{coverage.why}</p>
       ) : (
         <p>
-          <b>{`${over}${percent(coverage.share)}`}</b>
+          <b>{share(coverage.share, Boolean(coverage.unplaced || coverage.unknown))}</b>
           {` of ${grouped(coverage.size)} ${unit} was shown to models.`}
         </p>
       )}

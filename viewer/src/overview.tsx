@@ -1,6 +1,6 @@
 // A run at a glance: the answer, what was read, what was spent and what is left, what was refused.
 
-import { grouped, moment, money, percent, turnName } from "./format";
+import { grouped, moment, money, percent, share, turnName } from "./format";
 import { useAnswer } from "./hooks";
 import { LongText } from "./longtext";
 import { Mark, Soon, Titled, Trouble } from "./marks";
@@ -165,7 +165,6 @@ function Shares({ run, map }: { run: Run; map: MapTold }) {
       </p>
     );
   }
-  const over = coverage.share < 1 && (coverage.unplaced || coverage.unknown) ? "at least " : "";
   const calls =
     coverage.by_sub_calls === null
       ? "of what was given to sub-calls it is not known"
@@ -175,7 +174,7 @@ function Shares({ run, map }: { run: Run; map: MapTold }) {
     <>
       <div class="share">
         <meter min={0} max={1} value={coverage.share} aria-label="share of the input that models read" />
-        <b>{`${over}${percent(coverage.share)}`}</b>
+        <b>{share(coverage.share, Boolean(coverage.unplaced || coverage.unknown))}</b>
         <span class="dim">{`of ${grouped(coverage.size)} ${coverage.unit ?? "characters"}`}</span>
         {way}
       </div>
