@@ -91,7 +91,8 @@ dollars for a million tokens (price=READ/WRITTEN), or name another file and limi
         return f"{what}: {', or '.join(ways)}"
 
     def __str__(self) -> str:
-        return self.told("ModelSettings(price=…)", "tokens, calls or seconds")
+        price = "ModelSettings(price=…); on a command line --set price=READ/WRITTEN"
+        return self.told(price, "tokens, calls or seconds")
 
 
 class NoModelFound(ConfigError):
