@@ -129,9 +129,8 @@ class NodeLoop:
         """Turns until an answer stands or something stops them; then the status for it."""
         deadline = self.task.meter.deadline()
         status: Status = "partial"
-        reason = ""
+        reason, stuck = "", False
         limit: Limit | None = None
-        stuck = False
         try:
             async with asyncio.timeout(deadline[0] if deadline else None):
                 await self._turns()
