@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import events as ev
-from ..agreement import agreed
 from ..money import money as money
 from ..safe_text import one_line
 from ..types import ROOT, Usage, known_sum
@@ -118,6 +117,8 @@ def lines(view: View, event: ev.Event, *, show_code: bool) -> Iterator[Line]:
             paid = "" if "." in event.node or view.branches == 1 else f", {_paid(event)}"
             yield Line("note", f"{_node(event.node)}: {event.status} ({one_line(event.reason)}){paid}")
         case ev.BranchesDecided():
+            from ..agreement import agreed  # which loads the engine: there is one by now
+
             yield Line("note", agreed(len(event.agreeing), event.count, len(event.stopped)))
         case ev.RunEnded():
             yield from _end(event)
