@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from lm15.transports import TransportRequest
 
+    from .streams import Readable
+
 __all__ = ["Heard", "Sound", "put_right", "status_in"]
 
 _MARK = b'"usage'  # "usage" and Gemini's "usageMetadata"
@@ -171,20 +173,8 @@ def status_in(body: bytes) -> int | None:
 _NUMBERS = frozenset(map(str, range(400, 600)))
 
 
-class _Readable(Protocol):
-    """What lm15 reads of a response."""
-
-    status: int
-    reason: str
-    headers: list[tuple[str, str]]
-    http_version: str
-
-    async def read(self) -> bytes: ...
-    def aiter_lines(self) -> AsyncIterator[bytes]: ...
-
-
 class _Transport(Protocol):
-    def stream(self, request: TransportRequest) -> AbstractAsyncContextManager[_Readable]: ...
+    def stream(self, request: TransportRequest) -> AbstractAsyncContextManager[Readable]: ...
     async def aclose(self) -> None: ...
 
 
@@ -230,7 +220,7 @@ class Heard:
 class _Exchange:
     """What ``stream`` gives lm15: the context of one request."""
 
-    def __init__(self, heard: Heard, exchange: AbstractAsyncContextManager[_Readable]) -> None:
+    def __init__(self, heard: Heard, exchange: AbstractAsyncContextManager[Readable]) -> None:
         self._heard = heard
         self._exchange = exchange
 
@@ -252,7 +242,7 @@ class _Exchange:
 class _Response:
     """A response: its status is the one that its body tells."""
 
-    def __init__(self, heard: Heard, response: _Readable) -> None:
+    def __init__(self, heard: Heard, response: Readable) -> None:
         self._heard = heard
         self._response = response
         self._body: bytes | None = None  # where it came at once

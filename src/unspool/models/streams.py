@@ -159,7 +159,7 @@ class _Listening:
         return _Heard(self._transport.stream(request), self._hear)
 
 
-class _Readable(Protocol):
+class Readable(Protocol):
     """What lm15 reads of a response."""
 
     status: int
@@ -175,7 +175,7 @@ class _Heard:
     """One exchange, and its response, with an ear at the lines."""
 
     def __init__(
-        self, exchange: AbstractAsyncContextManager[_Readable], hear: Callable[[bytes], None]
+        self, exchange: AbstractAsyncContextManager[Readable], hear: Callable[[bytes], None]
     ) -> None:
         self._exchange = exchange
         self._hear = hear
