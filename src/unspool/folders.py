@@ -1,7 +1,7 @@
 """Where things are kept that outlive a run: the user's folders, or those that are named.
 
 Contract: a variable of the environment goes before the platform's folder; ``~`` in it is the home. Nothing
-is left here that was not there: :func:`try_out` takes away again what it makes.
+is left here that was not there: :func:`try_out` makes nothing.
 
 >>> import os
 >>> cache_folder("models", "/tmp/mine") == Path("/tmp/mine/models")
@@ -10,7 +10,6 @@ True
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import tempfile
@@ -31,18 +30,10 @@ def runs_folder() -> Path:
 
 
 def try_out(folder: Path) -> None:
-    """Raises ``OSError`` where no file can be made in it, the folder itself included: before work is done
-    whose outcome could not be kept. Only a trial tells: of rights, of a read-only disk, of a system's own."""
-    made: list[Path] = []
-    try:
-        for each in reversed([at for at in (folder, *folder.parents) if not at.exists()]):
-            each.mkdir(exist_ok=True)
-            made.append(each)
-        _try_a_file(folder)
-    finally:
-        for each in reversed(made):
-            with contextlib.suppress(OSError):  # somebody has put something into it by now
-                each.rmdir()
+    """Raises ``OSError`` where no file can be made in it, or the folder itself: before work is done whose
+    outcome could not be kept. Only a trial tells: of rights, of a read-only disk, of a system's own. Nothing
+    is made: another process may be about to use it."""
+    _try_a_file(next(at for at in (folder, *folder.parents) if at.exists()))
 
 
 def _try_a_file(folder: Path) -> None:

@@ -218,12 +218,24 @@ def test_the_next_source_is_tried_and_all_reasons_are_told(tmp_path: Path) -> No
 
 
 def test_two_pulls_at_once_do_the_work_once(tmp_path: Path) -> None:
-    source = Given(WHOLE, seconds=0.2)
     seen: list[Progress] = []
     paths: list[Path] = []
+    both_wait = threading.Event()
+
+    class Slow(Given):
+        def fetch(self, file: LocalFile, target: Path, staging: Path, report: Report) -> None:
+            assert both_wait.wait(60)
+            super().fetch(file, target, staging, report)
+
+    source = Slow(WHOLE)
+
+    def hear(progress: Progress) -> None:
+        seen.append(progress)
+        if [p.phase for p in seen].count("waiting") == 2:
+            both_wait.set()
 
     def one() -> None:
-        paths.append(pull(entry=TINY, cache=tmp_path, from_sources=[source], progress=seen.append))
+        paths.append(pull(entry=TINY, cache=tmp_path, from_sources=[source], progress=hear))
 
     threads = [threading.Thread(target=one) for _ in range(3)]
     for thread in threads:
@@ -233,6 +245,21 @@ def test_two_pulls_at_once_do_the_work_once(tmp_path: Path) -> None:
     assert source.fetched == 1
     assert len(paths) == 3
     assert [p.phase for p in seen].count("waiting") == 2
+
+
+def test_first_pulls_at_once_do_not_take_the_folder_from_each_other(tmp_path: Path) -> None:
+    for number in range(40):
+        paths: list[Path] = []
+
+        def one(number: int = number, paths: list[Path] = paths) -> None:
+            paths.append(pull(entry=TINY, cache=tmp_path / str(number), from_sources=[Given(WHOLE)]))
+
+        threads = [threading.Thread(target=one) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(paths) == 3
 
 
 def test_a_full_disk_is_said_before_anything_is_fetched(tmp_path: Path) -> None:
