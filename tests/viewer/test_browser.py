@@ -162,7 +162,11 @@ def test_a_row_of_a_narrow_list_shows_the_time_of_day_and_the_model(narrow: Wind
             assert part["y"] + part["height"] <= box["y"] + box["height"]
             assert part["x"] + part["width"] <= 400
     page.set_viewport_size({"width": 1600, "height": 900})
-    page.wait_for_function("document.querySelector('.run').clientHeight < 60")  # two lines
+    from playwright.sync_api import expect
+
+    expect(page.locator(".runs .run").first).to_have_css(
+        "height", re.compile(r"^5\d(\.\d+)?px$")
+    )  # two lines
 
 
 def test_what_is_empty_says_so_and_takes_no_room(narrow: Window) -> None:
