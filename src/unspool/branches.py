@@ -159,9 +159,7 @@ class _Race:
         try:
             key = self._plan.key(answer)
             hash(key)
-        except (
-            BaseException
-        ) as error:  # of a function of the user's: whatever it raises, the run has its answers
+        except BaseException as error:  # a function of the user's: whatever it raises, there are answers
             self._scope.note([f"agree= raised {said(error)}; such answers were compared as they are"])
             return normalised(answer)
         return key

@@ -79,10 +79,7 @@ class EventLog:
         try:
             for listener in self._listeners:
                 listener(event)
-        except (
-            asyncio.CancelledError,
-            GeneratorExit,
-        ) as error:  # of somebody's function: nothing was stopped
+        except (asyncio.CancelledError, GeneratorExit) as error:  # a listener's own: nothing was stopped
             raise passable(error) from error
 
 

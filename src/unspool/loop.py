@@ -166,7 +166,7 @@ class NodeLoop:
             repl = await self._open(self.profile.window)
             self.history = self._first_messages(await self._first_look(repl, self.profile.look))
         self.stable = len(self.history) - 1
-        if doubtful(self.task.context) or not getattr(self.scope.sandbox, "proven", False):
+        if not getattr(self.scope.sandbox, "proven", False) or doubtful(self.task.context):
             await self._open()  # it, or what leads there, may be wrong: known before a model is asked
         last = None if self.scope.limits.max_turns > 1 else "the one turn is used"
         while True:
