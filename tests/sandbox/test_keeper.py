@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -82,3 +84,59 @@ async def test_a_keeper_that_does_not_answer_is_named() -> None:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
         await sandbox.close()
+
+
+# A keeper alone: the host and the REPL's process are this script, which says what both of them say.
+FORKED = """
+import json, os, select, socket
+from unspool.sandbox._branching import Room
+from unspool.sandbox._wards import Limits
+from unspool.sandbox.keeper import Keeper
+
+class Rooms:
+    def make(self, repl):
+        return Room(f"/room-of-{repl}", [], lambda: 0, lambda: None)
+
+def pair():
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+none = lambda *_: 0
+limits = Limits(1 << 30, 1 << 30, 100, 100, none, none, none, none)
+(orders, keepers), (desk, workers) = pair(), pair()
+desk.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+me = os.getpid()
+keeper = os.fork()
+if not keeper:
+    orders.close(), workers.close()
+    Keeper(keepers, desk, me, limits, Rooms()).serve(os.pipe()[0])
+    os._exit(0)
+keepers.close(), desk.close()
+
+def order():
+    (own, theirs), (hers, ours) = pair(), pair()
+    socket.send_fds(orders, [b"F 1000"], [theirs.fileno(), hers.fileno()])
+    return own, ours
+
+def answered(desk, seconds):
+    return bool(select.select([desk], [], [], seconds)[0])
+
+workers.send(b"R 0")
+own, ours = order()
+before = answered(ours, 0.3)
+workers.send(b"F 0")
+after = answered(ours, 20)
+path = json.loads(ours.recv(4096))["path"] == f"/room-of-{me}"
+workers.send(b"F 0")
+own2, ours2 = order()
+print(before, after, path, answered(ours2, 20))
+os.kill(keeper, 9)  # it would end the REPL's process, which is this one
+os.wait()
+"""
+
+
+def test_room_for_a_fork_is_made_when_its_process_has_said_all_that_came_before() -> None:
+    """Else what that process has said before, and is heard later, may end the fork with what it left running."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("False True True True\n", "")

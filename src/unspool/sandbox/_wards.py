@@ -92,8 +92,13 @@ class Node:
             owner = self._seen_in.get(pid)
             if owner is ward or (quiet and owner not in self.wards):
                 found |= {pid, *descendants(pid)}
-        self._seen_in.update(dict.fromkeys(found, ward))
+        self._see(found, ward)
         return found
+
+    def _see(self, found: Collection[int], ward: Ward) -> None:
+        """Between cells, what descends from a REPL may be a fork of it that has not told of itself yet."""
+        if ward.runner or all(other.repl for other in self.wards):
+            self._seen_in.update(dict.fromkeys(found, ward))
 
     def of(self, ward: Ward) -> list[int]:
         """The processes that are counted to a REPL."""
@@ -102,7 +107,7 @@ class Node:
             return alive
         found = ward.family()
         self._seen_in = {pid: owner for pid, owner in self._seen_in.items() if pid in alive}
-        self._seen_in.update(dict.fromkeys(found, ward))
+        self._see(found, ward)
         for pid in self._orphans():
             if ward.busy and self._seen_in.get(pid, ward) is ward:
                 found |= {pid, *descendants(pid)}
@@ -139,6 +144,8 @@ class Ward:
     checkpoint: int = 0
     used: int = 0  # bytes of memory, when they were looked at last
     listening: bool = True
+    asked: int = 0  # how often its process has been told to fork, and was not answered yet
+    forks: list[tuple[int, socket.socket, socket.socket]] = field(default_factory=list)  # that the host wants
     next_sample: float = field(default_factory=lambda: time.monotonic() + CALM)
     _handle: int | None = None  # a pidfd of the runner
     _dying: int = 0  # the last checkpoint, which its cell has killed
@@ -187,9 +194,11 @@ class Ward:
 
     def _hear(self, kind: bytes, pid: int, number: int) -> None:
         """``R`` ready, ``C`` a cell starts, ``D`` it is done, ``E`` the same and no fork follows, ``T`` the
-        checkpoint has taken over, ``P`` a fork that will run the next cell."""
+        checkpoint has taken over, ``P`` a fork that will run the next cell, ``F`` another REPL comes of it."""
         if kind == b"C":
             self._start(pid, number)
+        elif kind == b"F":
+            self.asked += 1
         elif kind in (b"R", b"D", b"E", b"T"):
             self._dying = self.checkpoint
             if self._dying and kind != b"T" and pid == self.runner:  # it may not send signals
@@ -305,5 +314,8 @@ class Ward:
         self.stop()
         self.node.kill(self)
         self.desk.close()
+        for _, orders, desk in self.forks:
+            orders.close()
+            desk.close()
         if self.room is not None:
             self.room.remove()

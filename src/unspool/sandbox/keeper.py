@@ -11,7 +11,8 @@ these has ended. To the host: one JSON object a message, with ``why``: ``memory`
 no more is read at once than a few messages. Standard library only; importable as a sibling module too.
 
 A REPL may be forked (see :mod:`_branching`): ``F bytes``, with the sockets ``orders`` and ``desk`` of the
-new one. Each REPL of a node has a :class:`Ward`, with its own limits, and ends by itself; the node
+new one. Its process says over ``desk`` that it has been told so, too: by then all is heard and done that it
+said before, and nothing that is still to be ended can be mistaken for the fork. Each REPL of a node has a :class:`Ward`, with its own limits, and ends by itself; the node
 ends with the last of them. A process that has lost its parent is counted to the REPL in which it was seen,
 or else to each that runs a cell, and it is killed when no other one does.
 
@@ -77,6 +78,9 @@ class Keeper:
                         return
                     self._end(ward)
                     polled = (0, 0)
+            for ward in [ward for ward in wards if ward.asked and ward.forks]:
+                ward.asked -= 1
+                self._fork(ward, *ward.forks.pop(0))
             for ward in wards:
                 if time.monotonic() >= ward.next_sample:
                     ward.next_sample = time.monotonic() + ward.sample()
@@ -110,7 +114,8 @@ class Keeper:
             return False
         kind, _, number = order.decode("ascii").partition(" ")
         if kind == "F":
-            self._fork(ward, int(number), *(socket.socket(fileno=fd) for fd in fds))
+            orders, desk = (socket.socket(fileno=fd) for fd in fds)
+            ward.forks.append((int(number), orders, desk))
         else:
             ward.carry_out(kind, int(number))
         return True

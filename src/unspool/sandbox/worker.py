@@ -2122,6 +2122,7 @@ class Worker:
                 self._guard_ahead()
             frame, fds = self._next_order()
             if frame.kind == "fork" and fork_off is not None:
+                self._tell(b"F 0")
                 fork_off(self, fds)
                 continue
             number = frame.number("n")
