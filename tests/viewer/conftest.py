@@ -27,6 +27,11 @@ SECONDS = 60  # a hang is a failure, not a stuck suite
 TOKEN = "a-token-of-the-tests"
 
 
+def until_whole(page: Any) -> None:
+    """Until no piece of a text is on its way any more."""
+    page.wait_for_function("() => ![...document.querySelectorAll('p')].some(p => p.textContent === '…')")
+
+
 @dataclass
 class Reply:
     status: int

@@ -23,7 +23,7 @@ from unspool.models.protocol import Message
 from unspool.testing import ScriptedModel
 
 from .. import stories
-from .conftest import TOKEN, Up
+from .conftest import TOKEN, Up, until_whole
 
 HERE = Path(__file__).parents[2]
 LOG = HERE / "examples" / "data" / "openssh_2k.log"
@@ -149,7 +149,7 @@ def _take(browser: Browser, url: str, ids: dict[str, str], out: Path, picture: t
         page.locator(click).first.click()
         page.locator(".map-detail mark").wait_for()
         page.locator("#detail").evaluate("detail => { detail.scrollTop = 320; }")
-    page.wait_for_function("![...document.querySelectorAll('p')].some(each => each.textContent === '…')")
+    until_whole(page)
     page.wait_for_timeout(400)  # for what is drawn in the next frames
     page.screenshot(path=out / f"{name}.png")
     context.close()

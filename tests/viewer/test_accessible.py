@@ -16,7 +16,7 @@ from unspool import RLM
 from unspool.testing import ScriptedModel
 
 from .. import stories
-from .conftest import TOKEN, Kept, Up, Window
+from .conftest import TOKEN, Kept, Up, Window, until_whole
 from .test_exported import exported
 
 pytest.importorskip("playwright.sync_api")
@@ -51,7 +51,7 @@ def test_every_place_can_be_read_and_named(look: Window, kept: Kept) -> None:
         look.go(place.format_map(kept.ids))
         page.locator(f"#detail {whole}").first.wait_for()
         page.evaluate("document.querySelectorAll('#detail details').forEach(each => { each.open = true; })")
-        page.wait_for_function("![...document.querySelectorAll('p')].some(each => each.textContent === '…')")
+        until_whole(page)
         if found := faults(page):
             wrong[place] = found
     assert wrong == {}

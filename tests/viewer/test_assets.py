@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import re
 from pathlib import Path
@@ -86,3 +87,17 @@ def test_a_source_says_what_it_is(source: Path) -> None:
     text = source.read_text("utf-8")
     assert text.startswith("// ")
     assert text.count("\n") <= 300
+
+
+def test_no_test_of_the_page_waits_by_an_expression() -> None:
+    """The page's policy refuses to evaluate it again, where it does not hold at once; a function it calls."""
+    waits = [
+        (path.name, node.lineno)
+        for path in sorted(Path(__file__).parent.glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") == "wait_for_function"
+        and "=>" not in ast.unparse(node.args[0])
+        and not isinstance(node.args[0], ast.Name)
+    ]
+    assert waits == []

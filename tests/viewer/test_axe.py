@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Kept, Window
+from .conftest import Kept, Window, until_whole
 from .test_accessible import PLACES
 from .test_exported import exported
 
@@ -49,7 +49,7 @@ def test_axe_finds_nothing_anywhere(look: Window, kept: Kept) -> None:
         look.go(place.format_map(kept.ids))
         page.locator(f"#detail {whole}").first.wait_for()
         page.evaluate("document.querySelectorAll('#detail details').forEach(each => { each.open = true; })")
-        page.wait_for_function("![...document.querySelectorAll('p')].some(each => each.textContent === '…')")
+        until_whole(page)
         if said := found(page):
             wrong[place] = said
     assert wrong == {}

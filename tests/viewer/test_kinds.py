@@ -86,7 +86,9 @@ def test_what_a_killed_run_waited_for_does_not_go_on(view: View, tmp_path: Path)
     assert page.locator(".call .dot[aria-label='no reply']").count() == waiting
     page.locator(".call button").first.click()
     page.locator(".opened [data-waiting]").wait_for()
-    page.wait_for_function("document.querySelector('.opened [data-waiting]').textContent === 'no reply'")
+    page.wait_for_function(
+        "() => document.querySelector('.opened [data-waiting]').textContent === 'no reply'"
+    )
     page.keyboard.press("Escape")
     window.go(f"/run/{run.id}/timeline")
     page.locator("canvas[aria-label*='3 sub-calls']").wait_for()
@@ -216,4 +218,4 @@ def test_a_long_text_is_gone_through_by_the_keyboard(view: View, tmp_path: Path)
             "size => document.querySelector('.answer pre').textContent.length > size", arg=len(shown)
         )
     assert page.locator(".answer pre").inner_text().strip() == answer.strip()
-    page.wait_for_function("document.activeElement.tagName === 'PRE'")
+    page.wait_for_function("() => document.activeElement.tagName === 'PRE'")

@@ -194,7 +194,7 @@ class Ward:
 
     def _hear(self, kind: bytes, pid: int, number: int) -> None:
         """``R`` ready, ``C`` a cell starts, ``D`` it is done, ``E`` the same and no fork follows, ``T`` the
-        checkpoint has taken over, ``P`` a fork that will run the next cell, ``F`` another REPL comes of it."""
+        checkpoint has taken over, ``P`` a fork that will run the next cell, ``F`` it will be forked."""
         if kind == b"C":
             self._start(pid, number)
         elif kind == b"F":

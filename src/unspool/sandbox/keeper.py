@@ -12,9 +12,10 @@ no more is read at once than a few messages. Standard library only; importable a
 
 A REPL may be forked (see :mod:`_branching`): ``F bytes``, with the sockets ``orders`` and ``desk`` of the
 new one. Its process says over ``desk`` that it has been told so, too: by then all is heard and done that it
-said before, and nothing that is still to be ended can be mistaken for the fork. Each REPL of a node has a :class:`Ward`, with its own limits, and ends by itself; the node
-ends with the last of them. A process that has lost its parent is counted to the REPL in which it was seen,
-or else to each that runs a cell, and it is killed when no other one does.
+said before, and nothing that is still to be ended can be mistaken for the fork. Each REPL of a node has a
+:class:`Ward`, with its own limits, and ends by itself; the node ends with the last of them. A process that
+has lost its parent is counted to the REPL in which it was seen, or else to each that runs a cell, and it is
+killed when no other one does.
 
 >>> descendants(2**22)
 []
