@@ -18,7 +18,6 @@ import unspool
 
 ROOT = Path(unspool.__file__).parent
 FILES = sorted(path for path in ROOT.rglob("*.py"))
-LONG = {"sandbox/worker.py"}  # one file, so that it can be sent to any interpreter
 # Their classes are made of those of a library; all other files can be imported without any extra.
 OF_AN_EXTRA = {f"pydantic_ai/{name}.py": "pydantic_ai" for name in ("model", "streamed")}
 
@@ -95,8 +94,7 @@ def test_a_file_says_what_it_is_and_stays_short(path: Path) -> None:
     text = path.read_text("utf-8")
     if text.strip():  # an empty __init__.py only marks a folder
         assert ast.get_docstring(ast.parse(text)), "a module begins with what it is"
-    if name_of(path) not in LONG:
-        assert len(text.splitlines()) <= 400
+    assert len(text.splitlines()) <= 400
 
 
 @pytest.mark.parametrize("path", [p for p in FILES if p.name != "__main__.py"], ids=name_of)

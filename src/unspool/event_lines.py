@@ -31,7 +31,7 @@ from .types import CellError, FailedCall, LedgerLine, Usage
 from .written_out import LARGE, Field, written_out
 
 if TYPE_CHECKING:
-    from .sandbox.worker import Encoder
+    from .sandbox._values import Encoder
 
 _RECORDS: tuple[type[Usage | CellError | FailedCall | LedgerLine], ...] = (
     Usage,
@@ -250,9 +250,9 @@ def _record(kind: type[object], found: Mapping[str, object], fetch: Fetch) -> ob
 
 
 def _encoder(*, plain: bool) -> Encoder:
-    from .sandbox import worker
+    from .sandbox import _values
 
-    return worker.Encoder((FailedCall, worker.FailedCall), plain=plain)
+    return _values.Encoder((FailedCall, _values.FailedCall), plain=plain)
 
 
 def _encode_value(value: object, keep: Keep) -> object:
@@ -323,14 +323,14 @@ def _encode_segment(segment: bytes, keep: Keep) -> object:
 
 
 def _decode_value(told: object, fetch: Fetch) -> object:
-    from .sandbox import worker
+    from .sandbox import _frames
 
     if not isinstance(told, dict) or "v" not in told:
         raise ValueError("a value is malformed")
     segments = [memoryview(_decode_segment(s, fetch)) for s in told.get("s", ())]
     try:
-        value = worker.Decoder(segments, _failed, _read_image).value(told["v"])
-    except worker.ProtocolError as error:
+        value = _frames.Decoder(segments, _failed, _read_image).value(told["v"])
+    except _frames.ProtocolError as error:
         raise ValueError(str(error)) from None
     return _read_tables(value) if told.get("tables") else value
 

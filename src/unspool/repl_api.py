@@ -20,9 +20,9 @@ from .event_lines import is_exact
 from .ground import Ground
 from .ranges import Spans
 from .request_key import SIZE
+from .sandbox._calls import OPEN
 from .sandbox._libraries import names_a_library
 from .sandbox.protocol import HostCall, HostReply
-from .sandbox.worker import OPEN
 from .scope import Place, Scope, Task
 from .sub_calls import SubCalls
 from .submission import Submissions

@@ -115,16 +115,16 @@ def with_tables(value: object) -> object:
 
 def as_records(value: object) -> object:
     """The same with its tables as lists of records, as where no DataFrame is wanted."""
-    from .sandbox import worker
+    from .sandbox import _frames, _values
 
     if not dataframes.holds(value):
         return value
-    encoder = worker.Encoder()
+    encoder = _values.Encoder()
     try:
         node = encoder.value(with_tables(value))
     except TypeError as error:
         raise ValueError(str(error)) from None
-    return worker.Decoder([memoryview(part) for part in encoder.segments], worker.FailedCall).value(node)
+    return _frames.Decoder([memoryview(part) for part in encoder.segments], _values.FailedCall).value(node)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

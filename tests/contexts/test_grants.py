@@ -12,8 +12,10 @@ import pytest
 from unspool.contexts.grants import Grants, open_entry
 from unspool.contexts.sources import Entry, Source, source_of, sources_in, with_sources
 from unspool.errors import ContextError, HostCallError
+from unspool.sandbox._calls import OPEN
+from unspool.sandbox._frames import ProtocolError, unpack
+from unspool.sandbox._values import Reference
 from unspool.sandbox.protocol import HostCall
-from unspool.sandbox.worker import OPEN, ProtocolError, Reference, unpack
 
 
 @pytest.fixture

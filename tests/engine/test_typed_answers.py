@@ -23,7 +23,7 @@ from unspool.answers import AnswerType
 from unspool.errors import ConfigError, HostCallError
 from unspool.fitting import fit
 from unspool.reach import dataframes
-from unspool.sandbox.worker import FrameReader, pack
+from unspool.sandbox._frames import FrameReader, pack
 from unspool.schema import Schema
 from unspool.testing import MemoryStore, ScriptedModel
 from unspool.type_names import name_of, read_type

@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 
 from unspool.errors import ContextError, HostCallError, SandboxUnavailable
 from unspool.sandbox._cell import CellEnd, CellRun
+from unspool.sandbox._frames import MAX_HEADER, PREFIX, FrameReader, pack
 from unspool.sandbox._handover import hand_over
 from unspool.sandbox._processes import NodeProcesses
+from unspool.sandbox._values import MAX_DEPTH
 from unspool.sandbox.protocol import HostCall, HostReply, ReplSpec
-from unspool.sandbox.worker import MAX_DEPTH, MAX_HEADER, PREFIX, FrameReader, pack
 
 SECONDS = 8.0  # more than any example may take
 GROWTH = 48 << 20

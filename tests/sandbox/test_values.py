@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unspool.sandbox import worker
-from unspool.sandbox.worker import MAX_DEPTH, PREFIX, FailedCall, Frame, FrameReader, ProtocolError, pack
+from unspool.sandbox._frames import MAX_HEADER, PREFIX, Frame, FrameReader, ProtocolError, pack, unpack
+from unspool.sandbox._values import MAX_BODY, MAX_DEPTH, FailedCall
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=400)
 zones = st.one_of(
@@ -132,7 +132,7 @@ nodes = st.recursive(
 def test_malformed_headers_are_a_typed_error(node: object, lengths: object, body: bytes) -> None:
     header = json.dumps({"t": "x", "v": [node], "s": lengths}).encode()
     try:
-        frame = worker.unpack(header, memoryview(body))
+        frame = unpack(header, memoryview(body))
         assert isinstance(frame, Frame)
     except ProtocolError:
         pass
@@ -171,12 +171,12 @@ HOSTILE = {
 def test_hostile_headers(name: str) -> None:
     started = time.process_time()
     with pytest.raises(ProtocolError):
-        worker.unpack(HOSTILE[name], memoryview(b""))
+        unpack(HOSTILE[name], memoryview(b""))
     assert time.process_time() - started < 5
 
 
 def test_a_frame_that_is_announced_too_large_is_refused_at_once() -> None:
-    for head, body in ((2**32 - 1, 0), (10, 2**63), (worker.MAX_HEADER + 1, 0), (0, worker.MAX_BODY + 1)):
+    for head, body in ((2**32 - 1, 0), (10, 2**63), (MAX_HEADER + 1, 0), (0, MAX_BODY + 1)):
         reader = FrameReader()
         reader.feed(PREFIX.pack(head, body))
         with pytest.raises(ProtocolError):
@@ -193,7 +193,7 @@ def test_colliding_keys_do_not_take_quadratic_time() -> None:
         node = build([{"i": hex(modulus * i)} for i in range(1, 40_000)])
         started = time.process_time()
         with pytest.raises(ProtocolError, match="collide"):
-            worker.unpack(json.dumps({"t": "x", "s": [], "v": [node]}).encode(), memoryview(b""))
+            unpack(json.dumps({"t": "x", "s": [], "v": [node]}).encode(), memoryview(b""))
         assert time.process_time() - started < 5
 
 

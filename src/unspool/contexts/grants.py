@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from ..errors import HostCallError
 from ..reach.desk import AT_ONCE
+from ..sandbox._values import Reference
 from ..sandbox.protocol import HostCall, HostReply
-from ..sandbox.worker import Reference
 from .sources import Entry, Source, sources_in
 
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from ..errors import ContextError, HostCallError, SandboxError
+from ..sandbox._calls import OPEN
 from ..sandbox.protocol import HostCall, HostReply, ReplSpec, Sandbox
-from ..sandbox.worker import OPEN
 from . import describe
 from .grants import Grants
 from .notebook import LOOK, InKernel, told

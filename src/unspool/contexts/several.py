@@ -103,9 +103,9 @@ def describe_several(
 
 def _functions() -> frozenset[str]:
     """The names that the worker binds, from the worker itself."""
-    from ..sandbox import worker
+    from ..sandbox._functions import function_names
 
-    return frozenset(worker.function_names())
+    return frozenset(function_names())
 
 
 def _check(name: object, functions: frozenset[str]) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 if TYPE_CHECKING:
     from ..reach.marks import Marks
 if TYPE_CHECKING or __package__:
-    from . import _branching, _forks, _parcel, _texts, keeper, linux, worker
+    from . import _branching, _forks, _parcel, _reach, _repl, _texts, keeper, linux, worker
     from ._request import SCRATCH, Request
 else:
     import _forks
@@ -32,6 +32,8 @@ else:
     _forks.watch()
     import _branching
     import _parcel
+    import _reach
+    import _repl
     import _texts
     import keeper
     import linux
@@ -152,7 +154,7 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
     poll = select.poll()
     poll.register(desk, select.POLLIN)
     if not poll.poll(0):
-        worker.rehearse()
+        _repl.rehearse()
     data, fds, _, _ = socket.recv_fds(desk, 1 << 16, 3)
     control, context, room = fds
     known = _branching.identities(0, context, room)
@@ -171,7 +173,7 @@ def run_worker(desk: socket.socket, scratch: str, *, hardened: bool, zero_copy: 
         linux.seal_worker(confined, memory=memory, mapped=mapped, copied=copied, files=files)
     else:
         _limit_plainly(scratch, request["memory"] + copied)
-    trace = cast("type[Marks]", worker.reach("marks").Marks)
+    trace = cast("type[Marks]", _reach.reach("marks").Marks)
     worker.Worker(socket.socket(fileno=control), desk, _forks.fork).serve(
         load, room, trace, functools.partial(_branching.fork_off, known)
     )

@@ -23,10 +23,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or __package__:
     from . import _landlock, linux, worker
+    from ._frames import pack
+    from ._reach import REACH
 else:
     import _landlock
     import linux
     import worker
+    from _frames import pack
+    from _reach import REACH
 
 _MOST_FILES = 4096  # descriptors that are looked at, where there is no list of them
 _OPEN_FILES = "a cell has left files or sockets open"
@@ -133,7 +137,7 @@ def fork_off(known: Collection[Identity], here: worker.Worker, fds: Sequence[int
     if why or child:
         with control, desk:
             if why:
-                control.sendall(worker.pack("failed", [why]))
+                control.sendall(pack("failed", [why]))
         for fd in fds[2:]:
             os.close(fd)
         if child:
@@ -155,7 +159,7 @@ def _in_the_way(known: Collection[Identity], here: worker.Worker, fds: Collectio
     screen = None if pipe is None else _identity(pipe)
     if _identity(0) not in known or screen is None or {_identity(1), _identity(2)} != {screen}:
         return _STREAMS
-    files = sys.modules.get(f"{worker.REACH}.desk")
+    files = sys.modules.get(f"{REACH}.desk")
     ours = {1, 2, pipe, *links, *fds, *filter(_is_only_read, files.DESK.held() if files else ())}
     if any(fd not in ours and _identity(fd) not in known for fd in _open_files()):
         return _OPEN_FILES

@@ -19,11 +19,11 @@ from ..foreign_errors import is_stop, passable
 from ..images import Image
 from ..types import CellError, FailedCall, FailureKind
 from ._channel import FrameChannel
+from ._frames import Frame, FrameReader, ProtocolError, pack
 from ._handover import pickled
 from ._processes import NodeProcesses
+from ._values import FailedCall as WorkersFailedCall
 from .protocol import HostCall, OnCall
-from .worker import FailedCall as WorkersFailedCall
-from .worker import Frame, FrameReader, ProtocolError, pack
 
 GRACE = 0.5  # between an interrupt and a kill
 HURRY = 0.1  # the same where the cell is cancelled: its run is over, and may have a time to keep

@@ -14,7 +14,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from .worker import Frame, FrameReader, ProtocolError
+from ._frames import Frame, FrameReader, ProtocolError
 
 _LITTLE, _CHUNK = (
     1 << 16,

@@ -22,8 +22,13 @@ from collections.abc import Callable
 from typing import cast
 
 from . import _parcel, _texts, worker
+from ._calls import Calls
+from ._frames import Frame, FrameReader, pack
+from ._reach import reach
+from ._repl import Repl, Reserve, not_opened
+from ._screen import Screen
 
-worker.reach("desk")  # loaded before a REPL looks for it
+reach("desk")  # loaded before a REPL looks for it
 _NAMES = ("input", "exit", "quit", "help")
 
 
@@ -91,7 +96,7 @@ class Room:
         self._names = names
         self._aside = Aside()
         self._loop = asyncio.get_running_loop()
-        self._frames = worker.FrameReader()
+        self._frames = FrameReader()
 
     def open(self) -> None:
         """In the main thread."""
@@ -104,7 +109,7 @@ class Room:
                     self._limit()
                     if seed is not None:
                         worker.reseed(seed)
-                screen = worker.Screen(shown, self._screen)
+                screen = Screen(shown, self._screen)
                 os.close(self._screen)
                 if self._own:
                     screen.attach()
@@ -112,12 +117,12 @@ class Room:
                     logging.getLogger("tornado").handlers[:] = [logging.NullHandler()]
                     logging.getLogger("tornado").propagate = False
                 context = self._load()
-                marks = worker.reach("marks").Marks(context)
-                self._repl = worker.Repl.asked_for(frame, screen, context, worker.Reserve(), marks)
+                marks = reach("marks").Marks(context)
+                self._repl = Repl.asked_for(frame, screen, context, Reserve(), marks)
         except Exception as error:  # whatever it is, the host is told
-            self._control.sendall(worker.not_opened(error))
+            self._control.sendall(not_opened(error))
             return
-        self._control.sendall(worker.pack("ready"))
+        self._control.sendall(pack("ready"))
         threading.Thread(target=self._listen, name="unspool", daemon=True).start()
 
     def _load(self) -> object:
@@ -139,7 +144,7 @@ class Room:
         most = now + self._request["memory"] + self._request["mapped"]
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
-    def _next(self) -> tuple[worker.Frame, list[int]] | None:
+    def _next(self) -> tuple[Frame, list[int]] | None:
         found: list[int] = []
         while (frame := self._frames.next()) is None:
             data, fds, _, _ = socket.recv_fds(self._control, 65_536, 8)
@@ -181,10 +186,10 @@ class Room:
             done.set()
 
 
-class _Calls(worker.Calls):
+class _Calls(Calls):
     """Those of a cell that may have been given up before its turn came; the kernel is not ours to end."""
 
-    def receive(self) -> worker.Frame:
+    def receive(self) -> Frame:
         while (frame := self._frames.next()) is None:
             self._read()
             if self._lost:

@@ -29,8 +29,8 @@ from ..errors import SandboxUnavailable
 from . import _sent
 from ._launch import ENVIRONMENT
 from ._request import Request
+from ._screen import Screen
 from ._watch import Watch
-from .worker import Screen
 
 if TYPE_CHECKING:
     from jupyter_client.blocking.client import BlockingKernelClient

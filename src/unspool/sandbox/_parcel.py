@@ -28,10 +28,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING or __package__:
-    from . import _texts, worker
+    from . import _texts
+    from ._reach import REACH
+    from ._shown import cut, short
+    from ._values import ContextLost, Named
 else:  # beside the zygote, which is executed as a file
     import _texts
-    import worker
+    from _reach import REACH
+    from _shown import cut, short
+    from _values import ContextLost, Named
 
 HOME = "unspool.sandbox._parcel"  # what the host calls this module
 TAIL = struct.Struct("<5Q")  # bytes of the pickle, where texts, buffers and index begin, bytes of the index
@@ -45,14 +50,12 @@ def open_parcel(fd: int, *, zero_copy: bool) -> object:
     with open(fd, "rb") as file:
         try:
             return _Loader(file, zero_copy).load()
-        except worker.ContextLost:
+        except ContextLost:
             raise
         except MemoryError:
-            raise worker.ContextLost(_REASON) from None
+            raise ContextLost(_REASON) from None
         except Exception as error:
-            raise worker.ContextLost(
-                f"it cannot be read in the sandbox: {type(error).__name__}: {error}"
-            ) from None
+            raise ContextLost(f"it cannot be read in the sandbox: {type(error).__name__}: {error}") from None
 
 
 def loads(data: bytes) -> object:
@@ -67,11 +70,11 @@ class _Classes(pickle.Unpickler):
         if module == HOME:
             return globals()[name]
         if module.startswith("unspool.reach"):  # it may be loaded here under another name
-            module = worker.REACH + module.removeprefix("unspool.reach")
+            module = REACH + module.removeprefix("unspool.reach")
         try:
             return super().find_class(module, name)
         except (ImportError, AttributeError) as error:
-            raise worker.ContextLost(
+            raise ContextLost(
                 f"it holds a {module}.{name}, which cannot be imported in the sandbox ({error}): "
                 "pass plain data, e.g. dataclasses.asdict(x), x.model_dump() or vars(x)"
             ) from None
@@ -129,8 +132,8 @@ class Record:
         return object.__new__(cls)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={worker.short(item, 200)}" for name, item in vars(self).items())
-        return f"{type(self).__name__}({worker.cut(shown, 1_000)})"
+        shown = ", ".join(f"{name}={short(item, 200)}" for name, item in vars(self).items())
+        return f"{type(self).__name__}({cut(shown, 1_000)})"
 
 
 def _named(kind: type[object], name: str) -> type[object]:
@@ -200,21 +203,21 @@ live: dict[str, object] | None = None  # the names of the notebook that this int
 def of_notebook(expression: str) -> object:
     """A value that is here already."""
     if live is None:
-        raise worker.ContextLost(
+        raise ContextLost(
             f"{expression!r} is a value of a notebook, and this REPL is not in one: "
             "use sandbox=JupyterSandbox(connection_file)"
         )
     try:
         return eval(expression, live)
     except Exception as error:  # it may do anything
-        raise worker.ContextLost(
+        raise ContextLost(
             f"{expression!r} has no value in the notebook: {type(error).__name__}: {error}"
         ) from None
 
 
 def named(contexts: dict[str, object]) -> object:
     """Several contexts, each with a name."""
-    return worker.Named(contexts)
+    return Named(contexts)
 
 
 def open_polars(name: str, table: object) -> object:

@@ -23,9 +23,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or __package__:
-    from . import worker
+    from . import _repl
 else:
-    import worker
+    import _repl
 
 REHEARSALS = 12  # code is laid out anew once it has run eight times
 _POOL, _STEP = 16 << 10, 16  # bytes: of what the interpreter cuts into blocks of one size; sizes of blocks
@@ -42,7 +42,7 @@ def practise(rehearsals: int = REHEARSALS) -> None:
     hook, handler = threading.excepthook, signal.getsignal(signal.SIGINT)
     try:
         for _ in range(rehearsals):
-            worker.rehearse()
+            _repl.rehearse()
     finally:
         vars(sys).update(streams)
         for name in vars(builtins).keys() - given.keys():

@@ -19,11 +19,12 @@ from typing import Protocol
 from ..errors import ContextError, SandboxUnavailable
 from . import _packets
 from ._channel import FrameChannel, PacketChannel
+from ._frames import Frame, FrameReader, ProtocolError, pack
 from ._handover import Handed
 from ._request import Request
+from ._screen import Screen
 from ._texts import memory_file, seal
 from .protocol import ReplSpec
-from .worker import Frame, FrameReader, ProtocolError, Screen, pack
 
 Pair = tuple[socket.socket, socket.socket]
 CLOSE_SECONDS = 5.0

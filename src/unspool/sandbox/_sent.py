@@ -20,10 +20,14 @@ from ._launch import ENVIRONMENT
 
 LEAST = (3, 11)
 _HERE = Path(__file__).parent
+_WORKER = (
+    "worker", "_repl", "_functions", "_arguments", "_calls", "_screen", "_failure", "_shown", "_frames",
+    "_values", "_reach",
+)  # fmt: skip
 _MODULES = (
-    "_far", "_wire", "_birth", "keeper", "_descent", "_wards", "_branching", "_forks", "linux", "worker",
+    "_far", "_wire", "_birth", "keeper", "_descent", "_wards", "_branching", "_forks", "linux",
     "_parcel", "_texts", "_memory", "_node", "_identity", "_landlock", "_namespaces", "_seccomp", "_syscalls",
-    "_request", "_warm",
+    "_request", "_warm", *_WORKER,
 )  # fmt: skip
 # Of the environment that the command gives: what finds the interpreter's own libraries.
 KEPT = (
@@ -98,7 +102,7 @@ def parcel() -> bytes:
 
 @functools.cache
 def _kernel_parcel() -> str:
-    packed = _packed(("_kernel", "worker", "_parcel", "_texts"), f"{_ROOT}.", f"{_ROOT}.sandbox.", "")
+    packed = _packed(("_kernel", "_parcel", "_texts", *_WORKER), f"{_ROOT}.", f"{_ROOT}.sandbox.", "")
     return base64.b64encode(packed).decode()
 
 

@@ -44,10 +44,10 @@ from ._launch import ENVIRONMENT, packages
 from ._node import remove_tree, scratch_bytes
 from ._processes import Maker
 from ._request import SCRATCH, Request
+from ._screen import Screen
 from ._watch import Watch
 from .process import Home, HostReply
 from .protocol import ReplSpec
-from .worker import Screen
 
 __all__ = ["LACKS", "HostReply", "LoneSandbox"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ...contexts.grants import Grants
 from ...contexts.sources import with_sources
+from ...sandbox._calls import OPEN
 from ...sandbox.protocol import HostCall
-from ...sandbox.worker import OPEN
 from .bench import Bench, ScriptedHost, check
 
 _SAME = "import hashlib\nhashlib.sha256(repr(context).encode('utf-8', 'surrogatepass')).hexdigest()"
