@@ -46,6 +46,22 @@ def test_worked_turns_that_make_no_sub_calls_stay() -> None:
     assert run.answer == 1
 
 
+def test_prose_is_read_without_a_reader() -> None:
+    # Of prose all worked turns ask a reader: then those of lines stay, from which the answer is read off.
+    text = (
+        "The owner of the mill is Ann Lee. She came in May.\n\n"
+        + "Rain fell, and no bell rang. It was late.\n\n" * 300
+    )
+    query = "Who is the owner of the mill?"
+    run, model = by("no_subcalls", [py("submit('Ann Lee')")], text, query=query, profile="small")
+    told = "\n".join(message.text for message in model.requests[0].messages)
+    assert "Prose: " in told
+    assert "Ann Lee" in told
+    assert "reader" not in told
+    assert sum(message.role == "assistant" for message in model.requests[0].messages) >= 2
+    assert run.answer == "Ann Lee"
+
+
 def test_a_worked_turn_that_makes_sub_calls_goes_with_its_question() -> None:
     def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
         said = (

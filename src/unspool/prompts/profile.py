@@ -161,6 +161,7 @@ class Profile:
     most_turns: int | None = None  # that it takes, whatever the limit is
     schema: Mapping[str, object] | None = None  # JSON schema of every reply, for the provider
     asking: tuple[str, ...] = ()  # what of its imports makes sub-calls
+    alone: tuple[Message, ...] = ()  # worked turns without sub-calls, for where all that fit make some
     without: tuple[str, ...] = ()  # functions of the REPL that this one has not
     window: int | None = None  # what the first look may print; then the REPL of the turns has no context
 

@@ -233,6 +233,7 @@ SMALL = Profile(
     shown=1_200,
     imports=IMPORTS,
     asking=("ask", "read"),
+    alone=worked("read"),
     sampling=Sampling(
         temperature=0.0,
         retry_temperature=1.0,

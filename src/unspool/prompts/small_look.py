@@ -166,7 +166,8 @@ def look(
     if groups and texts is not data:
         groups[0] = [*groups[0], *follow(groups[0], texts, question)]
         globals()["prose_now"] = texts
-        print(f"Prose: {PROSE}; read lets a reader answer from them.")  # noqa: T201
+        reader = "; read lets a reader answer from them" if "read" in globals() else ""
+        print(f"Prose: {PROSE}{reader}.")  # noqa: T201
     if not groups:
         globals()["A"] = data  # said of nothing: of all lines
     for name, group in reversed(list(zip(NAMES, groups, strict=False))):

@@ -36,7 +36,7 @@ def bare(profile: Profile) -> Profile:
         return without_sub_calls(profile.first(replace(first, depth=None)), asks)
 
     def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
-        return tuple(_able(profile.examples(query, look, 0), asks))
+        return tuple(_able(profile.examples(query, look, 0), asks)) or profile.alone
 
     def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         return profile.check_answer(query, value, max(sub_calls, 1))
