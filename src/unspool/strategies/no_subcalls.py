@@ -11,7 +11,7 @@ a profile checks of an answer by its sub-calls is not asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..models.protocol import Message
@@ -36,7 +36,7 @@ def bare(profile: Profile) -> Profile:
         return without_sub_calls(profile.first(replace(first, depth=None)), asks)
 
     def examples(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
-        return tuple(_able(profile.examples(query, look, 0), asks)) or profile.alone
+        return tuple(_able(profile.examples(query, look, 0), asks) or _able(profile.alone, asks))
 
     def check_answer(query: str, value: object, sub_calls: int) -> str | None:
         return profile.check_answer(query, value, max(sub_calls, 1))
@@ -55,17 +55,19 @@ def bare(profile: Profile) -> Profile:
     )
 
 
-def _able(examples: Sequence[Message], asks: re.Pattern[str]) -> Iterator[Message]:
+def _able(examples: Sequence[Message], asks: re.Pattern[str]) -> list[Message]:
     """The worked turns that do without sub-calls: a reply that makes some goes with what it replies to. With
     no turns at all a weak model fails at what needs no sub-call, too, and nothing would be learnt of them."""
+    able: list[Message] = []
     turn: list[Message] = []
     for message in examples:
         turn.append(message)
         if message.role != "assistant":
             continue
         if not asks.search(message.text):
-            yield from (replace(each, text=without_sub_calls(each.text, asks)) for each in turn)
+            able += (replace(each, text=without_sub_calls(each.text, asks)) for each in turn)
         turn = []
+    return able
 
 
 def without_sub_calls(text: str, asks: re.Pattern[str] = _ASKS) -> str:
