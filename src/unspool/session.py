@@ -41,6 +41,7 @@ class Session:
         self._events = events
         self._trace = TraceBuilder()
         self._taken = 0
+        self._told = False  # whether what hindered its end has been raised
         self.id = node.scope.log.run
         self.description = node.task.description
         self.sub_model = node.scope.sub.info.name
@@ -54,7 +55,10 @@ class Session:
         return await runtime().submit(self._execute(_checked(code))).wait()
 
     def close(self) -> Run:
-        """Ends the session, and gives the run that it was. A second time it gives the same."""
+        """Ends the session, and gives the run that it was. A second time it gives the same.
+
+        What hindered its end is raised, once: what ``on_event`` raised then, a journal that could not be
+        written. Called again, it gives the run as far as it is told."""
         return runtime().wait(self.end())
 
     async def aclose(self) -> Run:
@@ -127,6 +131,10 @@ class Session:
         """Closes it, on the runtime's loop."""
         self._node.close()
         await asyncio.wait([self._going])
+        failure = None if self._told or self._going.cancelled() else self._going.exception()
+        self._told = True
+        if failure is not None:
+            raise failure
         return run_from_events(self._events)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,9 +15,11 @@ import pytest
 from unspool import RLM, Budget, ConfigError, ContextError, SandboxError
 from unspool import events as ev
 from unspool.errors import JournalError
+from unspool.events import Event
 from unspool.journal import Journal
 from unspool.session import Session
 from unspool.testing import MemoryStore, ScriptedModel
+from unspool.types import Run
 
 from .helpers import py
 
@@ -260,3 +263,41 @@ def test_waiting_on_the_thread_of_all_runs_is_refused(what: str) -> None:
     assert session.close().status == "cancelled"
     assert len(told) == 1
     assert "thread of your own" in told[0]
+
+
+def _events_of_a_session(listen: Callable[[Event], None]) -> tuple[list[str], Run | None]:
+    """What was raised, where, and the run that a last closing gives."""
+    raised: list[str] = []
+    session: Session | None = None
+    run: Run | None = None
+    with RLM(ScriptedModel(["a reply"]), store=MemoryStore()) as rlm:
+        for name in ("begin", "execute", "close", "close again"):
+            try:
+                if name == "begin":
+                    session = rlm.session("text", on_event=listen)
+                elif session is not None and name == "execute":
+                    session.execute("print(llm_query('a'))")
+                elif session is not None:
+                    run = session.close()
+            except LookupError as error:
+                raised.append(f"{name}: {error}")
+    return raised, run
+
+
+def test_what_a_listener_raises_at_any_event_reaches_the_caller_and_is_nobodys_lost_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kinds: list[str] = []
+    assert _events_of_a_session(lambda event: kinds.append(event.kind))[0] == []
+    assert {"run.started", "call.ended", "node.ended", "run.ended"} <= set(kinds)
+    for kind in dict.fromkeys(kinds):
+
+        def listen(event: Event, kind: str = kind) -> None:
+            if event.kind == kind:
+                raise LookupError(kind)
+
+        raised, run = _events_of_a_session(listen)
+        gc.collect()  # tells of errors that nobody asked for
+        assert [each.partition(": ")[2] for each in raised] == [kind], kind
+        assert kind == "run.started" or run is not None, kind
+    assert [each.getMessage() for each in caplog.records if each.name == "asyncio"] == []
