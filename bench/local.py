@@ -1,9 +1,12 @@
 """Questions over real data, answered by the local model through the real engine.
 
-``scripts/bench local [--set SET] [--only KIND] [--model NAME] [--branches N]
+``scripts/bench local [--set SET] [--only KIND] [--model NAME] [--branches N] [--without PART] [--seconds S]
 [--json FILE] [--show]`` prints a line per
 question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile was tuned
 on the sets ``tuned``, ``more``, ``opened``, ``made`` and ``ranges``; ``held-out`` was left alone.
+``--without`` takes a part of the small profile away (an ablation): ``look`` the first look, ``turns`` the
+worked turns, ``kinds`` their choice by the kind of question (all get those for a search), ``checks`` the check
+of an answer, ``offer`` the offer to submit what was printed, ``small`` all of it, but for sub-calls.
 It ends with 1 where fewer than 70% are right.
 """
 
@@ -15,8 +18,8 @@ import math
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -31,13 +34,31 @@ from tests.local_opened import OPENED
 from tests.local_ranges import RANGES
 from tests.local_suite import SUITE, Question
 
-from unspool import RLM
+from unspool import RLM, Budget
+from unspool.models.protocol import Message
+from unspool.prompts import Profile, get_profile
+from unspool.prompts.small_turns import worked
 from unspool.types import Run
 
 MODEL = "local:qwen2.5-coder-1.5b"
 GOAL = 0.7
 SETS = {"tuned": SUITE, "more": MORE, "opened": OPENED, "made": MADE, "ranges": RANGES, "held-out": HELD_OUT}
 MAX_TURNS = 10
+
+
+def _for_a_search(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
+    return worked("search")
+
+
+PLAIN = Profile("plain", "")  # the defaults of each part
+WITHOUT: Mapping[str, Callable[[Profile], Profile]] = {
+    "look": lambda small: replace(small, look=None),
+    "turns": lambda small: replace(small, examples=PLAIN.examples),
+    "kinds": lambda small: replace(small, examples=_for_a_search),
+    "checks": lambda small: replace(small, check_answer=PLAIN.check_answer),
+    "offer": lambda small: replace(small, feedback=PLAIN.feedback),
+    "small": lambda small: get_profile("frontier"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +141,15 @@ def main() -> int:
     parser.add_argument("--only", choices=kinds, help="questions of this kind alone")
     parser.add_argument("--model", default=MODEL, help=f"the model asked (default {MODEL})")
     parser.add_argument("--branches", type=int, default=1, help="how many try each, the agreed answer counts")
+    parser.add_argument("--without", choices=WITHOUT, help="the small profile without this part of it")
+    parser.add_argument("--seconds", type=float, help="the limit of a question (default none)")
     parser.add_argument("--json", metavar="FILE", help="write what was measured to this file")
     parser.add_argument("--show", action="store_true", help="show the code of what went wrong")
     settings = parser.parse_args()
     rows: list[Row] = []
-    with RLM(settings.model, max_turns=MAX_TURNS) as rlm:
+    profile = WITHOUT[settings.without](get_profile("small")) if settings.without else None
+    budget = Budget(seconds=settings.seconds)
+    with RLM(settings.model, max_turns=MAX_TURNS, profile=profile, budget=budget) as rlm:
         for question in SETS[settings.set]:
             if settings.only in (None, question.kind):
                 row, run = ask(rlm, question, settings.branches)
@@ -139,6 +164,8 @@ def main() -> int:
             "model": settings.model,
             "set": settings.set,
             "branches": settings.branches,
+            "without": settings.without,
+            "seconds": settings.seconds,
             "share": share,
             "rows": [asdict(row) for row in rows],
         }
