@@ -5,8 +5,8 @@
 question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile was tuned
 on the sets ``tuned``, ``more``, ``opened``, ``made`` and ``ranges``; ``held-out`` was left alone.
 ``--without`` takes a part of the small profile away (an ablation): ``look`` the first look, ``turns`` the
-worked turns, ``kinds`` their choice by the kind of question (all get those for a search), ``checks`` the check
-of an answer, ``offer`` the offer to submit what was printed, ``small`` all of it, but for sub-calls.
+worked turns, ``kinds`` their choice by the kind of question (all get those for a search), ``checks`` the
+check of an answer, ``offer`` the offer to submit what was printed, ``small`` all of it, but for sub-calls.
 It ends with 1 where fewer than 70% are right.
 """
 
