@@ -8,12 +8,14 @@ import subprocess
 import tarfile
 import zipfile
 import zlib
+from glob import glob
 from pathlib import Path
 
 import pytest
 
 from tests.engine.helpers import play, py, shown
 from unspool import ContextError
+from unspool.contexts.sources import source_of
 
 FILES = {
     "README.md": "# Title\nhello\n",
@@ -186,6 +188,26 @@ def test_a_glob_and_a_child_with_one_of_its_files(folder: Path) -> None:
     )
     run, _ = play([root, child, whole], folder / "src" / "*.py")
     assert run.answer == ["def main():", ["app.py"]]
+
+
+@pytest.mark.parametrize(
+    ("folder_of_work", "pattern"),
+    [
+        (".", "*.md"), (".", "?EADME.md"), (".", "[QR]EADME.*"), (".", "*"), (".", "*/*.py"), (".", "s*/*.py"),
+        (".", "**"), (".", "**/*.py"), (".", "**/lib/*.py"), (".", "src/**/*.py"), (".", "./*.md"),
+        ("src", "*.py"), ("src", "**/*.py"), ("src", "../*.md"), ("src", "../*/*.csv"), ("src/lib", "../../src/*.py"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("absolute", [False, True], ids=["relative", "absolute"])
+def test_a_glob_finds_what_the_shells_does(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, folder_of_work: str, pattern: str, absolute: bool
+) -> None:
+    """From the folder that it is said in, whatever part of it is the first that is not plain."""
+    monkeypatch.chdir(folder / folder_of_work)
+    expected = sorted(os.path.realpath(path) for path in glob(pattern, recursive=True) if os.path.isfile(path))
+    source = source_of(Path(f"{os.getcwd()}/{pattern}" if absolute else pattern))
+    assert sorted(os.path.realpath(os.path.join(source.root, entry.path)) for entry in source.entries) == expected
+    assert expected
 
 
 def test_a_file_cannot_be_changed_through_its_descriptor(folder: Path) -> None:

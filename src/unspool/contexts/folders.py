@@ -135,13 +135,13 @@ def find_glob(pattern: str, name: str) -> Found:
     """What a glob matches; ``**`` is any folders below."""
     if len(pattern) > LONGEST:
         raise ContextError(f"{name:.60}…: a path has at most {LONGEST:,} characters. Check the path.")
-    base = os.path.realpath(_before_magic(pattern))
+    before, rest = _parted(pattern)
+    base = os.path.realpath(before)
     if not os.path.isdir(base):
         _check_way(base, name)
         raise ContextError(f"{name}: there is no folder {base}. Check the path.")
     _check_open(base, name)
     found = Found(base)
-    rest = pattern[len(_before_magic(pattern)) :].lstrip("/")
     for path in sorted(set(glob.iglob(rest, root_dir=base, recursive=True))):
         path = os.path.normpath(path)
         if path.split(os.sep)[0] != ".." and _inside(base, path, found) and not _is_folder(base, path):
@@ -189,11 +189,16 @@ def _is_linked(root: str, path: str) -> bool:
     return parts[0] == ".." or any(os.path.islink(os.path.join(root, way)) for way in ways)
 
 
-def _before_magic(pattern: str) -> str:
-    """The folder that a glob begins in."""
+def _parted(pattern: str) -> tuple[str, str]:
+    """The folder that a glob begins in, and the glob from there.
+
+    >>> _parted("logs/old/*.gz"), _parted("*.gz"), _parted("/*.gz")
+    (('logs/old', '*.gz'), ('.', '*.gz'), ('/', '*.gz'))
+    """
     parts = pattern.split("/")
     first = next(place for place, part in enumerate(parts) if glob.has_magic(part))
-    return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+    before = "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+    return before, "/".join(parts[first:])
 
 
 def _is_folder(root: str, path: str) -> bool:
