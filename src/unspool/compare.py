@@ -26,8 +26,9 @@ from .trace import total
 from .types import CellRun, Node, Status, SubCall, Turn, Usage
 from .words import words
 
-What = Literal["turn", "words", "cell", "code", "sub-call", "output", "outcome"]
+What = Literal["look", "turn", "words", "cell", "code", "sub-call", "output", "outcome"]
 TOLD: Mapping[What, str] = {
+    "look": "one of them began with a first look, the other did not",
     "turn": "one of them has a turn more",
     "words": "the models said something else",
     "cell": "one of them ran a cell more",
@@ -150,11 +151,22 @@ class Same:
         )
 
 
+def paired(one: Sequence[Turn], two: Sequence[Turn]) -> Iterator[tuple[int, Turn | None, Turn | None]]:
+    """The turns of two nodes by their number; None where one has none: a first look (turn 0) is often of one alone.
+
+    >>> [(number, one is None) for number, one, _ in paired([Turn(1, "")], [Turn(0, None), Turn(1, "")])]
+    [(0, True), (1, False)]
+    """
+    ones, twos = ({turn.number: turn for turn in turns} for turns in (one, two))
+    for number in sorted({*ones, *twos}):
+        yield number, ones.get(number), twos.get(number)
+
+
 def parting(one: Node, two: Node) -> Parting | None:
     """Where two nodes part; None where they did the same."""
-    for first, second in zip_longest(one.turns, two.turns):
+    for number, first, second in paired(one.turns, two.turns):
         if first is None or second is None:
-            return Parting(max(each.number for each in (first, second) if each), "turn")
+            return Parting(number, "turn" if number else "look")
         if (found := _in_turn(first, second)) is not None:
             return found
     return None

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from unspool import RLM, Budget
 from unspool.cli.app import app
-from unspool.compare import Parting, parting
+from unspool.compare import Parting, paired, parting
 from unspool.testing import ScriptedModel
 from unspool.types import CellRun, FailedCall, FailureKind, Node, SubCall, Turn
 
@@ -134,6 +134,24 @@ def test_what_is_not_there_is_told(capsys: pytest.CaptureFixture[str], tmp_path:
 
 def call(number: int, index: int, prompt: str) -> SubCall:
     return SubCall(number, "0", 1, 1, 1, index, "sub", "m", prompt, reply="ok")
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["first", "second"])
+def test_a_first_look_that_one_of_them_had(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, swapped: bool
+) -> None:
+    """Of a small model and a large one; the turns are paired by their number, not by their place."""
+    replies = [stories.py("print(1)"), stories.py("submit(1)")]
+    models = [ScriptedModel(replies, profile="small"), ScriptedModel(replies)]
+    one, two = (RLM(model, runs=tmp_path).run("How many doors?", "a door\n" * 9) for model in models)
+    assert [len(one.trace.turns), len(two.trace.turns)] == [3, 2]
+    if swapped:
+        one, two = two, one
+    code, out, err = diff(capsys, tmp_path, one.id, two.id)
+    assert (code, err) == (0, "")
+    assert "they part in first look\none of them began with a first look, the other did not\n" in out
+    pairs = [(a and a.number, b and b.number) for _, a, b in paired(one.trace.turns, two.trace.turns)]
+    assert pairs == [(None, 0) if swapped else (0, None), (1, 1), (2, 2)]
 
 
 def test_items_of_a_batch_begin_in_any_order() -> None:

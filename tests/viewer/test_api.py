@@ -387,6 +387,16 @@ def test_a_damaged_journal_is_told(make_up: Callable[[Path], Up], tmp_path: Path
     assert up.logged == []
 
 
+def test_a_first_look_of_one_run_stands_beside_nothing(tmp_path: Path) -> None:
+    replies = [stories.py("print(1)"), stories.py("submit(1)")]
+    models = [ScriptedModel(replies), ScriptedModel(replies, profile="small")]
+    runs = [RLM(model, runs=tmp_path).run("How many doors?", "a door\n" * 9).id for model in models]
+    told = beside_told(*(Seen.of(run, list(Journal(tmp_path).read(run))) for run in runs))
+    rows = [(row["number"], row["there"]) for row in told["turns"]]  # type: ignore[attr-defined]
+    assert rows == [(0, [False, True]), (1, [True, True]), (2, [True, True])]
+    assert told["parting"]["turn"] == 0  # type: ignore[index]
+
+
 def test_two_runs_are_put_side_by_side(up: Up, kept: Kept) -> None:
     told = up.ask(f"/api/beside/{kept['map']}/{kept['forgotten']}").json
     assert told["parting"] is None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from itertools import zip_longest
 
-from ..compare import TOLD, Figures, Same, lines, parting
+from ..compare import TOLD, Figures, Same, lines, paired, parting
 from ..types import Turn
 from ..words import words
 from .followed import Seen
@@ -23,14 +22,14 @@ def beside_told(one: Seen, two: Seen) -> Json:
     same = Same.of(*figures)
     both = one.root is not None and two.root is not None
     where = parting(one.root, two.root) if one.root is not None and two.root is not None else None
-    turns = zip_longest(one.root.turns if one.root else (), two.root.turns if two.root else ())
+    turns = paired(one.root.turns if one.root else (), two.root.turns if two.root else ())
     return {
         "runs": [_figures(seen, told) for seen, told in zip((one, two), figures, strict=True)],
         "same": same.told,
         **{f"same_{name}": value for name, value in asdict(same).items()},
         "parting": {**asdict(where), "told": TOLD[where.what]} if where is not None else None,
         "begun": both,
-        "turns": [_turns(first, second) for first, second in turns],
+        "turns": [_turns(number, first, second) for number, first, second in turns],
     }
 
 
@@ -46,10 +45,10 @@ def _figures(seen: Seen, told: Figures) -> Json:
     }
 
 
-def _turns(one: Turn | None, two: Turn | None) -> Json:
+def _turns(number: int, one: Turn | None, two: Turn | None) -> Json:
     codes = ["\n".join(cell.code.strip("\n") for cell in turn.cells) if turn else "" for turn in (one, two)]
     return {
-        "number": max(turn.number for turn in (one, two) if turn is not None),
+        "number": number,
         "there": [one is not None, two is not None],
         "code": list(lines(*codes)) if any(codes) else [],
         "words": [words(turn)[:_SHOWN] if turn else "" for turn in (one, two)],
