@@ -57,6 +57,26 @@ def test_list_and_show(make_cli: MakeCli) -> None:
     assert events[-1]["answer"] == "forty-two"
 
 
+@pytest.mark.parametrize("command", [["show"], ["resume"], ["rm"], ["export", "--md", "-"], ["diff", "last"]])
+def test_there_is_no_last_run_where_there_are_none(make_cli: MakeCli, command: list[str]) -> None:
+    cli = make_cli(["unused"])
+    (cli.folder / "kept").mkdir()
+    code, out, err = runs(cli, *command, "last")
+    assert (code, out) == (2, "")
+    assert err == "unspool: there are no runs in kept, so no last one; --runs DIR names a folder\n"
+
+
+def test_a_run_that_was_answered_needs_no_input_to_tell_its_answer_again(make_cli: MakeCli) -> None:
+    """What was piped in is gone; a script has nothing to pipe, and nothing is asked."""
+    cli = make_cli([submits("len(context)")])
+    done = cli.run(cli.ask("How long?", "--runs", "kept"), stdin=b"piped in")
+    assert (done.returncode, done.stdout) == (0, b"8\n"), done.stderr
+    for piped in (b"", b"another input"):
+        done = cli.run(cli.command("runs", "resume", "last", "--runs", "kept"), stdin=piped)
+        assert (done.returncode, done.stdout) == (0, b"8\n"), done.stderr
+        assert b"This run was answered already: nothing is asked again." in done.stderr
+
+
 def test_show_says_what_was_asked_and_of_what(make_cli: MakeCli) -> None:
     cli = made(make_cli)
     _, out, _ = runs(cli, "show", "last")

@@ -82,7 +82,7 @@ def resume(
         given = {"usd": usd, "tokens": tokens, "calls": calls, "seconds": seconds}
         _refuse_the_same_end(past, {**given, "turns": max_turns})
         engine = _engine(started, runs, max_turns=max_turns, limits=given)
-        context = _context(files, started)
+        context = _context(files, past)
         events = engine.stream_resume(name, context, diverged="continue" if go_on else "stop")
         story = watched(engine, events, quiet=quiet, show_code=show_code)
         code = deliver(story, as_object=as_object)
@@ -115,14 +115,15 @@ def _refuse_the_same_end(past: Past, given: Mapping[str, float | None]) -> None:
     )
 
 
-def _context(files: list[str] | None, started: RunStarted) -> object:
-    """The input as it is given, or None where the run knows where it is."""
+def _context(files: list[str] | None, past: Past) -> object:
+    """The input as it is given, or None where the run knows where it is, or has no more need of it."""
     from ..errors import ContextError
     from .inputs import read_context
 
     if files:
         return read_context(files)
-    known = started.kept is not None or started.sources
+    started = past.started
+    known = past.answered or started.kept is not None or started.sources
     piped = sys.stdin is not None and not is_terminal(sys.stdin)
     if known or not piped:
         return None

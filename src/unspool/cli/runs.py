@@ -32,7 +32,9 @@ def find_run(journal: Journal, name: str) -> str:
     from ..errors import NoSuchRun
 
     runs = journal.runs()
-    if name == LAST and runs:
+    if name == LAST and not runs:
+        raise NoSuchRun(f"there are no runs in {journal.folder}, so no last one; --runs DIR names a folder")
+    if name == LAST:
         return runs[-1]
     found = [run for run in runs if name and run.startswith(name)]  # nothing is the start of no run
     if name in runs or not found:
