@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from unspool import RLM
 from unspool.cli.app import app
+from unspool.testing import ScriptedModel
 
 from .. import stories
 from .conftest import MakeCli, submits
@@ -93,6 +95,11 @@ class Page(HTMLParser):
 
     def values(self, name: str) -> list[str]:
         return [value for _, attribute, value in self.attributes if attribute == name]
+
+
+def test_one_turn_is_one_turn(export: Export, tmp_path: Path) -> None:
+    RLM(ScriptedModel([stories.py("print(1)\nsubmit(1)")]), runs=tmp_path).run("How many?", "a text")
+    assert "\n- 1 turn, 0 sub-calls\n" in export(tmp_path, "--md", "-")[1]
 
 
 def test_the_page_is_whole_and_needs_nothing_else(export: Export, kept: Path, tmp_path: Path) -> None:

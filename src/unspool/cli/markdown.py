@@ -19,7 +19,7 @@ from ..words import words
 from .paint import painted
 from .plain import as_text
 from .reading import map_lines, reading_lines
-from .report import duration, money, tokens
+from .report import count, duration, money, tokens
 from .terminal import safe
 from .timeline import timeline
 from .tree import sandbox_start, took, tree
@@ -51,7 +51,7 @@ def _run(builder: TraceBuilder, run: str) -> Iterator[str]:
     else:
         took_ = f"{duration(ended.seconds)}, {tokens(ended.usage)}, {money(ended.cost)}"
         yield f"- status: {ended.status}, {took_}"
-        yield f"- {ended.turns:,} turns, {ended.sub_calls:,} sub-calls\n"
+        yield f"- {count(ended.turns, 'turn')}, {count(ended.sub_calls, 'sub-call')}\n"
         if ended.ledger:
             yield "| role | model | calls | tokens | cost |\n|---|---|---|---|---|"
             for line in ended.ledger:

@@ -32,10 +32,11 @@ def markdown(
 ) -> str:
     """The page. ``plots``: the path of the picture of each suite."""
     models = sorted({row.model for row in found})
+    samples = sum(row.score.count for row in found)
     parts = [
         "# Measured with unspool eval",
         f"{'Models' if len(models) > 1 else 'Model'}: {', '.join(models)}. "
-        f"{sum(row.score.count for row in found):,} samples. {LEGEND}",
+        f"{samples:,} sample{'' if samples == 1 else 's'}. {LEGEND}",
         "Set: " + ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None) + ".",
         "The same again:\n\n```\n" + "\n".join(commands) + "\n```",
     ]

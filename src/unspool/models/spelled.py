@@ -24,6 +24,14 @@ from .settings import ModelSettings
 Word = str | int | float | None
 ROLES = ("root", "sub")
 _NAMES = tuple(field.name for field in fields(ModelSettings))
+_FORMS = {
+    "temperature": "a number, such as 0.2",
+    "max_tokens": "a whole number",
+    "seed": "a whole number",
+    "price": "READ/WRITTEN, dollars for a million tokens, such as 0.25/2",
+    "stop": 'a text, or several as a JSON list, such as ["END", "STOP"]',
+}
+"""What is to be given, of the settings that not every text is a value of."""
 
 
 def parsed(given: Iterable[str]) -> tuple[ModelSettings, ModelSettings]:
@@ -85,5 +93,4 @@ def _read(name: str, text: str, given: str) -> object:
             case _:
                 return text
     except (ValueError, RecursionError):
-        form = ": give READ/WRITTEN, dollars for a million tokens, such as 0.25/2" if name == "price" else ""
-        raise ConfigError(f"--set {given}: {text!r} is no value of {name}{form}") from None
+        raise ConfigError(f"--set {given}: {text!r} is no value of {name}: give {_FORMS[name]}") from None
