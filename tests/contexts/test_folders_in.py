@@ -204,9 +204,14 @@ def test_a_glob_finds_what_the_shells_does(
 ) -> None:
     """From the folder that it is said in, whatever part of it is the first that is not plain."""
     monkeypatch.chdir(folder / folder_of_work)
-    expected = sorted(os.path.realpath(path) for path in glob(pattern, recursive=True) if os.path.isfile(path))
+    expected = sorted(
+        os.path.realpath(path) for path in glob(pattern, recursive=True) if os.path.isfile(path)
+    )
     source = source_of(Path(f"{os.getcwd()}/{pattern}" if absolute else pattern))
-    assert sorted(os.path.realpath(os.path.join(source.root, entry.path)) for entry in source.entries) == expected
+    assert (
+        sorted(os.path.realpath(os.path.join(source.root, entry.path)) for entry in source.entries)
+        == expected
+    )
     assert expected
 
 
