@@ -152,7 +152,7 @@ class Same:
 
 
 def paired(one: Sequence[Turn], two: Sequence[Turn]) -> Iterator[tuple[int, Turn | None, Turn | None]]:
-    """The turns of two nodes by their number; None where one has none: a first look (turn 0) is often of one alone.
+    """The turns of two nodes by their number; None where one has none, such as a first look (turn 0).
 
     >>> [(number, one is None) for number, one, _ in paired([Turn(1, "")], [Turn(0, None), Turn(1, "")])]
     [(0, True), (1, False)]
