@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -171,3 +172,22 @@ def test_an_input_that_cannot_be_handed_over_costs_nothing(
     assert model.requests == []
     assert run.status == "failed"
     assert "cannot be handed to the sandbox" in run.reason
+
+
+@pytest.mark.parametrize("around", ["alone", "in a list", "by name"])
+@pytest.mark.parametrize("mode", ["r", "rb"])
+def test_in_the_place_of_an_open_file_its_path_is_asked_for(tmp_path: Path, mode: str, around: str) -> None:
+    (tmp_path / "a.log").write_text("text")
+    with (tmp_path / "a.log").open(mode) as file:
+        context = {"alone": file, "in a list": ["a", file], "by name": Contexts(logs=file, more="b")}[around]
+        run = RLM(ScriptedModel([]), runs=False).run("q", context)
+    assert run.status == "failed"
+    assert run.reason.endswith(
+        "in the place of an open file pass its path, Path(…), or the text that is in it"
+    )
+
+
+@pytest.mark.parametrize("around", ["alone", "in a list"])
+def test_in_the_place_of_a_generator_a_list_is_asked_for(around: str) -> None:
+    run = RLM(ScriptedModel([]), runs=False).run("q", AROUND[around](NOT_DATA["generator"]()))
+    assert run.reason.endswith("in the place of a generator, which gives its items once, pass list(…) of it")

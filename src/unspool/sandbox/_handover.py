@@ -25,7 +25,7 @@ import mmap
 import os
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -88,10 +88,24 @@ def hand_over(value: object) -> Handed:
         os.close(fd)
         raise ContextError(
             f"the context, a {type(value).__name__}, cannot be handed to the sandbox "
-            f"({type(error).__name__}: {error}); "
-            "pass text or plain data: str, list, dict, DataFrame, dataclass, …"
+            f"({type(error).__name__}: {error}); {_advice(value)}"
         ) from None
     return Handed(fd, PICKLE, size=size)
+
+
+def _advice(value: object) -> str:
+    """What to pass in the place of a value that cannot go: of it, or of what is in it."""
+    inside: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        inside = value.values()
+    elif isinstance(value, list | tuple):
+        inside = value
+    for each in (value, *islice(inside, _MANY)):
+        if isinstance(each, io.IOBase):
+            return "in the place of an open file pass its path, Path(…), or the text that is in it"
+        if isinstance(each, Iterator):
+            return f"in the place of a {type(each).__name__}, which gives its items once, pass list(…) of it"
+    return "pass text or plain data: str, list, dict, DataFrame, dataclass, …"
 
 
 async def hand_over_async(value: object) -> Handed:
