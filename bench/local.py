@@ -5,8 +5,8 @@
 question, totals per kind, and the share that is right with its 95% interval (Wilson). The profile was tuned
 on the sets ``tuned``, ``more``, ``opened``, ``made`` and ``ranges``; ``held-out`` was left alone.
 ``--without`` takes a part of the small profile away (an ablation): ``look`` the first look, ``turns`` the
-worked turns, ``kinds`` their choice by the kind of question (all get those for a search), ``checks`` the
-check of an answer, ``offer`` the offer to submit what was printed, ``small`` all of it, but for sub-calls.
+worked turns, ``kinds`` their choice by the kind of question (all get those of reading a value), ``checks``
+the check of an answer, ``offer`` the one to submit what was printed, ``small`` all of it, but for sub-calls.
 It ends with 1 where fewer than 70% are right.
 """
 
@@ -46,15 +46,15 @@ SETS = {"tuned": SUITE, "more": MORE, "opened": OPENED, "made": MADE, "ranges": 
 MAX_TURNS = 10
 
 
-def _for_a_search(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
-    return worked("search")
+def _for_a_reading(query: str, look: str, depth_left: int) -> tuple[Message, ...]:
+    return worked("read")
 
 
 PLAIN = Profile("plain", "")  # the defaults of each part
 WITHOUT: Mapping[str, Callable[[Profile], Profile]] = {
     "look": lambda small: replace(small, look=None),
     "turns": lambda small: replace(small, examples=PLAIN.examples),
-    "kinds": lambda small: replace(small, examples=_for_a_search),
+    "kinds": lambda small: replace(small, examples=_for_a_reading),
     "checks": lambda small: replace(small, check_answer=PLAIN.check_answer),
     "offer": lambda small: replace(small, feedback=PLAIN.feedback),
     "small": lambda small: get_profile("frontier"),

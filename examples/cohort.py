@@ -9,8 +9,8 @@ told as it goes.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
 
 import numpy
 import pandas
@@ -98,7 +98,10 @@ def _weights(draw: numpy.random.Generator) -> numpy.ndarray:
 
 
 def main() -> None:
-    with RLM(*sys.argv[1:2], budget=Budget(seconds=SECONDS)) as rlm:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("model", nargs="?", help="who is asked; without it, the one that unspool finds")
+    model = parser.parse_args().model
+    with RLM(model, budget=Budget(seconds=SECONDS)) as rlm:
         ended = asyncio.run(watch(rlm, *tables()))
     if ended.status == "answered":
         share, channel = ended.answer  # type: ignore[misc]

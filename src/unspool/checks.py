@@ -23,6 +23,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _C = TypeVar("_C")
 _LEAST_START = 3  # characters of a name that are taken for the start of a longer one
+_LEAST_LIKE = 0.65  # of difflib: at its 0.6, "nope" is like "openai"
 
 
 def number(
@@ -53,6 +54,11 @@ def kind(name: str, value: object, wanted: type | UnionType, words: str) -> None
         raise WrongSetting(name, value, f"give {words}")
 
 
+def _begins(name: str, known: str) -> bool:
+    """Whether a name is a longer one of a known one: "integer" of "int"."""
+    return len(known) >= _LEAST_START and name.startswith(known)
+
+
 def near(name: object, known: Iterable[str]) -> str:
     """The known name that a wrong one is nearest to, however it is capitalized; "" where none is near.
 
@@ -64,9 +70,9 @@ def near(name: object, known: Iterable[str]) -> str:
     if not isinstance(name, str):
         return ""
     as_known, name = {each.lower(): each for each in known}, name.lower()
-    found = get_close_matches(name, as_known, 1)
+    found = get_close_matches(name, as_known, 1, cutoff=_LEAST_LIKE)
     if not found and len(name) >= _LEAST_START:
-        found = [each for each in as_known if each.startswith(name)]
+        found = [each for each in as_known if each.startswith(name) or _begins(name, each)]
     return as_known[found[0]] if found else ""
 
 

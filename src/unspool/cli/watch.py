@@ -55,10 +55,10 @@ def watch(
         driven = any(event.model.startswith(DRIVEN) for event in asked)  # a session is not resumed
         with contextlib.ExitStack() as shown:
             try:
-                for event in asked if not quiet else ():
-                    Output(sys.stderr).line(safe(f"run: {name}\nquestion: {event.query.strip()}"))
                 display = make_display(quiet=quiet, show_code=show_code)
                 shown.callback(display.close)
+                for event in asked if not quiet else ():
+                    Output(sys.stderr).line(safe(f"run: {name}\nquestion: {event.query.strip()}"))
                 story = follow(journal, name, display, *begun)
             except KeyboardInterrupt:
                 shown.close()
