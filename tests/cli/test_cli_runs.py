@@ -43,7 +43,8 @@ def test_list_and_show(make_cli: MakeCli) -> None:
     assert "Question 1?" in out
     assert "answered" in out
     code, out, _ = runs(cli, "list", "--json", "-n", "1")
-    assert json.loads(out)["id"] == second
+    row = json.loads(out)
+    assert (row["id"], row["state"], row["turns"], "stamp" in row) == (second, "answered", 1, False)
     for name in (second, "last"):
         code, out, err = runs(cli, "show", name)
         assert (code, err) == (0, "")

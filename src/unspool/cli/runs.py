@@ -148,9 +148,14 @@ def list_(
         rows = RunIndex(journal).rows()
         out = Output(sys.stdout)
         for row in rows[-number:]:
-            out.line(as_json(asdict(row)) if as_object else _told(row, columns(sys.stdout)))
+            out.line(as_json(_fields(row)) if as_object else _told(row, columns(sys.stdout)))
         if not rows:
             Output(sys.stderr).line(f"no runs in {journal.folder}")
+
+
+def _fields(row: RunRow) -> dict[str, object]:
+    """What is told of a run; the stamp is the index's own."""
+    return {name: value for name, value in asdict(row).items() if name != "stamp"}
 
 
 def _told(row: RunRow, width: int | None) -> str:
