@@ -248,6 +248,22 @@ def test_two_runs_are_put_side_by_side(window: Window, kept: Kept) -> None:
     assert page.locator(".pair").first.inner_text().count("Answer") == 2
 
 
+def test_where_two_runs_part_what_one_of_them_alone_has_is_linked_once(
+    browser: Any, make_up: Callable[[Path], Up], tmp_path: Path
+) -> None:
+    models = [ScriptedModel([stories.py("submit(1)")], profile=name) for name in ("frontier", "small")]
+    runs = [RLM(model, runs=tmp_path).run("How many doors?", "a door\n" * 9).id for model in models]
+    context = browser.new_context()
+    window = Window(context.new_page(), make_up(tmp_path).url)
+    page = window.open(f"/beside/{runs[0]}/{runs[1]}")
+    page.get_by_text("They part in first look:").wait_for()
+    assert page.locator("p.parts a").all_inner_texts() == ["first look of the second"]
+    page.locator("p.parts a").click()
+    page.get_by_role("heading", name="first look").wait_for()
+    assert window.is_quiet()
+    context.close()
+
+
 @pytest.mark.parametrize("name", ["hostile", "children", "branches", "map"])
 def test_every_place_is_quiet(window: Window, kept: Kept, name: str) -> None:
     """Also of a run that is hostile: all its text only shows."""

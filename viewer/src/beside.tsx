@@ -85,23 +85,27 @@ function Parting({ told }: { told: Beside }) {
   const { parting } = told;
   if (!told.begun) return <p class="part why">One of them has not begun.</p>;
   if (!parting) return <p class="part">They did the same, turn by turn.</p>;
-  const link = (at: 0 | 1) => {
+  const there = told.turns.find((turn) => turn.number === parting.turn)?.there ?? [true, true];
+  const links = ([0, 1] as const).filter((at) => there[at]).map((at) => {
     const { id } = told.runs[at];
     const which = at ? "the second" : "the first";
     const call = parting.calls?.[at];
-    return call ? (
-      <a href={toCall(id, call)}>{`sub-call ${call} of ${which}`}</a>
-    ) : (
-      <a href={toTurn(id, "0", parting.turn)}>{`${turnName(parting.turn)} of ${which}`}</a>
+    return (
+      <span key={at}>
+        {at > 0 && there[0] ? " · " : ""}
+        {call ? (
+          <a href={toCall(id, call)}>{`sub-call ${call} of ${which}`}</a>
+        ) : (
+          <a href={toTurn(id, "0", parting.turn)}>{`${turnName(parting.turn)} of ${which}`}</a>
+        )}
+      </span>
     );
-  };
+  });
   return (
     <p class="part parts">
       <b>{`They part in ${turnName(parting.turn)}: `}</b>
       {`${parting.told}. `}
-      {link(0)}
-      {" · "}
-      {link(1)}
+      {links}
     </p>
   );
 }
