@@ -39,7 +39,13 @@ class Driver:
 
     async def spawn(self, scope: Scope, task: Task) -> Outcome:
         """The nodes of the run: children are as in any other."""
-        return await (run_node(scope, task) if task.parent is not None else run_node(scope, task, self._root))
+        if task.parent is not None:
+            return await run_node(scope, task)
+        try:
+            return await run_node(scope, task, self._root)
+        finally:
+            if self.node.done():
+                await self.node.result().end()
 
     def _root(self, scope: Scope, task: Task) -> NodeLoop:
         node = Driven(scope, task)
@@ -63,6 +69,15 @@ class Driven(NodeLoop):
         """Ends the run; a cell that runs is stopped."""
         self._why = reason
         self._closed.set()
+
+    async def end(self) -> None:
+        """Stops the cell that runs; from now on none begins. Also of a run that failed before it had come to
+        wait for cells: one would open a REPL that nobody closes."""
+        self._over = True
+        for step in self._steps:
+            step.cancel()
+        if self._steps:
+            await asyncio.wait(self._steps)
 
     async def step(self, code: str) -> int:
         """Runs a piece of code; the number of its turn. Raises :class:`SandboxLost` once it is closed."""
@@ -128,11 +143,7 @@ class Driven(NodeLoop):
             status, limit = "budget", "seconds"
             reason = f"{deadline[1] if deadline else 'a time limit'} is reached"
         finally:
-            self._over = True
-            for step in self._steps:
-                step.cancel()
-            if self._steps:
-                await asyncio.wait(self._steps)
+            await self.end()
         if isinstance(self.scope.fatal, JournalError):
             status, reason = "failed", str(self.scope.fatal)
         answered = self.api.answers.outcome(self.turn)

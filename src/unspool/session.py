@@ -114,7 +114,7 @@ class Session:
         except asyncio.CancelledError:
             going.cancel()
             raise
-        if not driver.node.done():
+        if going.done():
             await going  # raises why it did not begin
         return Session(going, driver.node.result(), events)
 
